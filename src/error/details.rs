@@ -1,0 +1,59 @@
+//! The numbers and names behind an error.
+
+/// The numbers and names behind an [`Error`](crate::Error), for a program that acts on them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Details {
+    /// A device limit that was passed.
+    #[non_exhaustive]
+    Limit {
+        /// The limit's Vulkan name, with its axis where it has several, as `maxComputeWorkGroupCount[0]`.
+        name: String,
+        /// What was asked for.
+        asked: u64,
+        /// What the device allows.
+        limit: u64,
+    },
+    /// A size in bytes that must be met exactly.
+    #[non_exhaustive]
+    Size {
+        /// The size that is needed, in bytes.
+        expected: u64,
+        /// The size that was given, in bytes.
+        given: u64,
+    },
+    /// The number of arguments of a launch.
+    #[non_exhaustive]
+    Count {
+        /// How many the kernel takes.
+        expected: usize,
+        /// How many were given.
+        given: usize,
+    },
+    /// One argument of a launch.
+    #[non_exhaustive]
+    Argument {
+        /// The position of the argument, from 0.
+        index: usize,
+        /// The name of the slot in the shader; empty where the module has no names.
+        name: String,
+        /// What the slot takes.
+        expected: String,
+        /// What was given.
+        given: String,
+    },
+    /// An entry point that is not there.
+    #[non_exhaustive]
+    EntryPoint {
+        /// The name that was asked for.
+        asked: String,
+        /// The compute entry points of the module.
+        available: Vec<String>,
+    },
+    /// Device features that are missing or were left out, by their Vulkan names.
+    #[non_exhaustive]
+    Features {
+        /// The names, as `shaderFloat16`.
+        missing: Vec<String>,
+    },
+}

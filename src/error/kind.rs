@@ -1,0 +1,75 @@
+//! What went wrong, as one word.
+
+/// The kind of an [`Error`](crate::Error): what a program decides by.
+///
+/// The text of the error says the rest; numbers are in [`Details`](crate::Details).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// No Vulkan loader, or a loader that cannot be used.
+    NoDriver,
+    /// The loader works, but no device is visible to the process.
+    NoDevice,
+    /// A device argument names no visible device, or an object belongs to another device.
+    InvalidDevice,
+    /// An argument that no device could accept.
+    InvalidArgument,
+    /// Device memory is exhausted, or a limit on it is reached.
+    OutOfMemory,
+    /// Host memory is exhausted.
+    OutOfHostMemory,
+    /// The device lacks a feature that the call needs.
+    Unsupported,
+    /// GLSL was given, but the crate was built without the feature `glsl`.
+    CompilerUnavailable,
+    /// The shader compiler refused the source; the text is the compiler's own.
+    ShaderCompile,
+    /// The module is not SPIR-V, is damaged, or breaks a rule that the reader checks.
+    InvalidModule,
+    /// The module has no compute entry point of that name.
+    EntryPointNotFound,
+    /// The arguments of a launch do not fit the kernel's interface.
+    ArgumentMismatch,
+    /// A number is above what the device allows.
+    LimitExceeded,
+    /// The host lends out the memory that a command would write.
+    HostBusy,
+    /// The device was lost; every later call that uses it gives this error.
+    DeviceLost,
+    /// The process is the child of a fork of one that had opened a device.
+    ForkedChild,
+    /// The runtime was shut down, or the process is ending.
+    ShutDown,
+    /// A setting, from the environment or a builder, has no valid value.
+    Config,
+    /// A file could not be read or written.
+    Io,
+    /// The driver gave an error that has no kind of its own; [`Error::raw`](crate::Error::raw) has the code.
+    Driver,
+}
+
+impl ErrorKind {
+    /// Every kind, in the order of declaration.
+    pub const ALL: &'static [Self] = &[
+        Self::NoDriver,
+        Self::NoDevice,
+        Self::InvalidDevice,
+        Self::InvalidArgument,
+        Self::OutOfMemory,
+        Self::OutOfHostMemory,
+        Self::Unsupported,
+        Self::CompilerUnavailable,
+        Self::ShaderCompile,
+        Self::InvalidModule,
+        Self::EntryPointNotFound,
+        Self::ArgumentMismatch,
+        Self::LimitExceeded,
+        Self::HostBusy,
+        Self::DeviceLost,
+        Self::ForkedChild,
+        Self::ShutDown,
+        Self::Config,
+        Self::Io,
+        Self::Driver,
+    ];
+}

@@ -1,0 +1,12 @@
+//! A Vulkan compute runtime for any vendor's device.
+
+mod base;
+mod device;
+mod error;
+mod kernel;
+
+pub use device::{Feature, FeatureSet};
+pub use error::{Details, Error, ErrorKind, OutOfMemory, OutOfMemoryReason, Result};
+pub use kernel::{
+    Access, Binding, BindingKind, Interface, Member, PushBlock, Scalar, SpecConstant, Type,
+};
