@@ -3,6 +3,7 @@
 mod base;
 mod device;
 mod error;
+mod exec;
 mod kernel;
 
 pub use device::{Feature, FeatureSet};

@@ -1,0 +1,3 @@
+//! Owns how commands of a stream are ordered, recorded and submitted.
+
+pub(crate) mod hazard;
