@@ -6,7 +6,10 @@ mod error;
 mod exec;
 mod kernel;
 
-pub use device::{Feature, FeatureSet};
+pub use device::{
+    DType, DTypeSet, Device, DeviceArg, DeviceCapability, DeviceLimits, DeviceType, Feature,
+    FeatureSet, MemoryInfo, MemoryInfoSource, Version,
+};
 pub use error::{Details, Error, ErrorKind, OutOfMemory, OutOfMemoryReason, Result};
 pub use kernel::{
     Access, Binding, BindingKind, Interface, Member, PushBlock, Scalar, SpecConstant, Type,

@@ -1,6 +1,22 @@
 //! Owns what a device is before it is opened: its name, its properties as plain data, which devices
 //! are visible, and the plan of how one would be opened. Pure.
 
+mod arg;
+mod capability;
+mod dtype;
+pub(crate) mod extension;
 pub(crate) mod feature;
+pub(crate) mod info;
+mod limits;
+pub(crate) mod memory_info;
+mod name;
+mod uuid;
 
+pub use arg::DeviceArg;
+pub use capability::DeviceCapability;
+pub use dtype::{DType, DTypeSet};
 pub use feature::{Feature, FeatureSet};
+pub use info::{DeviceType, Version};
+pub use limits::DeviceLimits;
+pub use memory_info::{MemoryInfo, MemoryInfoSource};
+pub use name::Device;
