@@ -5,6 +5,7 @@ mod device;
 mod error;
 mod exec;
 mod kernel;
+mod mem;
 
 pub use device::{
     DType, DTypeSet, Device, DeviceArg, DeviceCapability, DeviceLimits, DeviceType, Feature,
