@@ -440,5 +440,9 @@ impl Planner {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the tests use small numbers"
+)]
 #[path = "hazard_tests.rs"]
 mod tests;

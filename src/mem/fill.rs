@@ -140,6 +140,10 @@ fn at(pattern: &[u8], index: u64) -> u8 {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the tests use small numbers"
+)]
 mod tests {
     use super::*;
 

@@ -117,6 +117,10 @@ impl Iterator for CopySteps {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the tests use small numbers"
+)]
 mod tests {
     use super::*;
 
