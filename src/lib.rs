@@ -13,5 +13,6 @@ pub use device::{
 };
 pub use error::{Details, Error, ErrorKind, OutOfMemory, OutOfMemoryReason, Result};
 pub use kernel::{
-    Access, Binding, BindingKind, Interface, Member, PushBlock, Scalar, SpecConstant, Type,
+    Access, Address, Arg, Args, Binding, BindingKind, Extent, Grid, Interface, Member, PushBlock,
+    Scalar, Source, SpecConstant, SpecValue, Spirv, Type,
 };

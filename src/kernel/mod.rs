@@ -1,7 +1,15 @@
 //! Owns kernels: reading SPIR-V, compiling GLSL, the interface, the check of a launch's arguments.
 
+pub(crate) mod args;
+pub(crate) mod grid;
 pub(crate) mod interface;
+mod scalar;
+pub(crate) mod source;
+pub(crate) mod value;
 
+pub use args::{Address, Arg, Args};
+pub use grid::{Extent, Grid};
 pub use interface::{
     Access, Binding, BindingKind, Interface, Member, PushBlock, Scalar, SpecConstant, Type,
 };
+pub use source::{Source, SpecValue, Spirv};
