@@ -321,8 +321,9 @@ mod tests {
         let expected = ["i32 1", "f32 2.0"];
         assert_eq!(numbers(&list), expected);
         assert_eq!(numbers(&list[..]), expected);
-        assert_eq!(numbers([list[0], list[1]]), expected);
-        assert_eq!(numbers(&[list[0], list[1]]), expected);
+        let array = [list[0], list[1]];
+        assert_eq!(numbers(&array), expected);
+        assert_eq!(numbers(array), expected);
         assert_eq!(
             numbers((Address::new(16), Arg::block(&[0u32; 3]))),
             ["Address(16)", "Block(12 bytes)"]

@@ -48,16 +48,15 @@ impl Number {
                 let integer = self.as_integer()?;
                 return match slot {
                     Scalar::F16 | Scalar::F32 | Scalar::F64 => {
-                        let float = integer as f64;
-                        let bits = float_bits(float, slot)?;
-                        (float as i128 == integer && float_value(bits, slot) == float)
-                            .then_some(bits)
+                        let (bits, kept) = rounded(integer as f64, slot)?;
+                        is_equal(kept, integer).then_some(bits)
                     }
                     _ => integer_bits(integer, slot),
                 };
             }
         };
-        float_bits(float, slot)
+        let (bits, kept) = rounded(float, slot)?;
+        (kept.is_finite() == float.is_finite()).then_some(bits)
     }
 
     fn as_integer(self) -> Option<i128> {
@@ -144,23 +143,29 @@ fn integer_bits(value: i128, slot: Scalar) -> Option<u64> {
     })
 }
 
-fn float_bits(value: f64, slot: Scalar) -> Option<u64> {
-    let bits = match slot {
-        Scalar::F16 => u64::from(f16_bits(value)),
-        Scalar::F32 => u64::from(f32_rounded(value).to_bits()),
-        Scalar::F64 => value.to_bits(),
-        _ => return None,
-    };
-    let kept = float_value(bits, slot).is_finite() == value.is_finite();
-    kept.then_some(bits)
+/// The bits of the nearest float of the slot's type, and its value; `None` for other slots.
+fn rounded(value: f64, slot: Scalar) -> Option<(u64, f64)> {
+    match slot {
+        Scalar::F16 => {
+            let bits = f16_bits(value);
+            Some((u64::from(bits), f16_value(bits)))
+        }
+        Scalar::F32 => {
+            let rounded = f32_rounded(value);
+            Some((u64::from(rounded.to_bits()), f64::from(rounded)))
+        }
+        Scalar::F64 => Some((value.to_bits(), value)),
+        _ => None,
+    }
 }
 
-fn float_value(bits: u64, slot: Scalar) -> f64 {
-    match slot {
-        Scalar::F16 => f16_value(bits),
-        Scalar::F32 => f64::from(f32::from_bits((bits & u64::from(u32::MAX)) as u32)),
-        _ => f64::from_bits(bits),
-    }
+/// Whether a float is equal to an integer of 64 bits, signed or not.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "infinity becomes the largest i128, which no integer of 64 bits is equal to"
+)]
+fn is_equal(float: f64, integer: i128) -> bool {
+    float as i128 == integer
 }
 
 #[expect(
@@ -172,6 +177,10 @@ fn f32_rounded(value: f64) -> f32 {
 }
 
 /// The nearest 16-bit float, ties to even.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "at most 2048 units of the last place"
+)]
 fn f16_bits(value: f64) -> u16 {
     const FRACTION_BITS: i32 = 10;
     const MAX_EXPONENT: i32 = 15;
@@ -195,9 +204,9 @@ fn f16_bits(value: f64) -> u16 {
     sign | u16::try_from(magnitude).unwrap_or(0x7c00)
 }
 
-fn f16_value(bits: u64) -> f64 {
-    let fraction = (bits & 0x3ff) as f64;
-    let exponent = ((bits >> 10) & 0x1f) as i32;
+fn f16_value(bits: u16) -> f64 {
+    let fraction = f64::from(bits & 0x3ff);
+    let exponent = i32::from((bits >> 10) & 0x1f);
     let magnitude = match exponent {
         0 => fraction * f64::powi(2.0, -24),
         31 if fraction == 0.0 => f64::INFINITY,
@@ -308,7 +317,7 @@ mod tests {
         }
         assert_eq!(f16_bits(f64::NAN) & 0x7e00, 0x7e00);
         for bits in 0..=0xffffu16 {
-            let value = f16_value(u64::from(bits));
+            let value = f16_value(bits);
             if !value.is_nan() {
                 assert_eq!(f16_bits(value), bits, "{value}");
             }
