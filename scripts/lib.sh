@@ -1,32 +1,34 @@
 # What the scripts share; sourced, not run.
 # shellcheck shell=bash
 
+script=$(cd "$(dirname "$0")" && pwd)/$(basename "$0")
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root" || exit 1
 
 # Prints the comment at the top of the script that was started.
-usage() { sed -n '2,/^[^#]/{s/^# \{0,1\}//p;}' "$0"; }
+usage() { sed -n '2,/^[^#]/{s/^# \{0,1\}//p;}' "$script"; }
 
 die() {
-    printf '%s: %s\n' "$(basename "$0")" "$*" >&2
+    printf '%s: %s\n' "$(basename "$script")" "$*" >&2
     exit 1
 }
 
-# Runs the set-up for PURPOSE (demo or test), takes its variables in, and makes sure that a build uses them.
+# Runs the set-up for PURPOSE (demo or test), takes its variables in, and makes sure that a build uses them. Leaves in
+# `target` the folder that cargo builds in.
 prepare() {
     local purpose=$1
     shift
     command -v cargo >/dev/null || die "cargo isn't on the PATH; Rust is needed (its edition and version are in Cargo.toml)"
     "$root/scripts/setup" --for "$purpose" "$@" || exit 1
     eval "$("$root/scripts/env")"
+    target=$(cargo metadata --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
     forget_other_shaderc
 }
 
 # The crate shaderc-sys isn't built again when SHADERC_LIB_DIR changes. A build that took the library of another
 # folder (perhaps one that doesn't link, or is gone) is dropped; one that it compiled itself stays.
 forget_other_shaderc() {
-    local target output folder
-    target=${CARGO_TARGET_DIR:-$root/target}
+    local output folder
     for output in "$target"/*/build/shaderc-sys-*/output; do
         [[ -f $output ]] || continue
         folder=$(sed -n 's/^cargo:rustc-link-search=native=//p' "$output" | head -n 1)
