@@ -26,7 +26,8 @@ vec3 colour(float steps) {
 
 void main() {
     uvec2 at = gl_GlobalInvocationID.xy;
-    if (at.x >= width || at.y + first_row >= height) {
+    uint index = at.y * width + at.x;
+    if (at.x >= width || at.y + first_row >= height || index >= pixels.length()) {
         return;
     }
     vec2 pixel = vec2(at) + vec2(0.5, 0.5 + float(first_row));
@@ -43,5 +44,5 @@ void main() {
     if (i < ITERATIONS) {
         rgb = colour(sqrt(float(i) + 5.0 - log2(log2(dot(z, z)))) * 3.0);
     }
-    pixels[at.y * width + at.x] = packUnorm4x8(vec4(rgb, 1.0));
+    pixels[index] = packUnorm4x8(vec4(rgb, 1.0));
 }
