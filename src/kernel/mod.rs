@@ -1,6 +1,7 @@
 //! Owns kernels: reading SPIR-V, compiling GLSL, the interface, the check of a launch's arguments.
 
 pub(crate) mod args;
+pub(crate) mod check;
 pub(crate) mod grid;
 pub(crate) mod interface;
 mod scalar;
