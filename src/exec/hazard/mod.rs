@@ -1,4 +1,5 @@
-//! Which commands of a stream need a barrier between them: pure planning by memory range.
+//! Owns the planning of hazards: which commands of a stream need a barrier between them, found out
+//! from memory ranges alone.
 //!
 //! A [`Planner`] lists the ranges that the commands since the last barrier have touched. A command
 //! that conflicts with one of them (one of the two writes, and the ranges overlap) gets one global
@@ -14,206 +15,21 @@
 //! - The host's own accesses are listed nowhere. A submission makes host writes visible by itself,
 //!   and a host read is over before the host lets its memory be written again.
 
+#[cfg(test)]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the tests use small numbers"
+)]
+mod tests;
+mod uses;
+
+use uses::merge_into;
+pub(crate) use uses::{Barrier, Scope, Stages, Use};
+
 /// How many ranges are listed before a barrier is given just to empty the list.
 const LISTED_MAX: usize = 64;
 /// How many ranges of writes that some late reader has not seen are kept apart.
 const UNSEEN_MAX: usize = 16;
-
-/// A set of stages, each with the kind of access that it makes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stages(u8);
-
-impl Stages {
-    /// No stage.
-    pub(crate) const NONE: Self = Self(0);
-    /// Kernels, through storage buffers and addresses.
-    pub(crate) const COMPUTE: Self = Self(1);
-    /// Copies, fills and updates.
-    pub(crate) const TRANSFER: Self = Self(1 << 1);
-    /// Kernels, through uniform buffers.
-    pub(crate) const UNIFORM: Self = Self(1 << 2);
-    /// The group counts of an indirect launch.
-    pub(crate) const INDIRECT: Self = Self(1 << 3);
-    /// The host, through mapped memory.
-    pub(crate) const HOST: Self = Self(1 << 4);
-
-    /// What every barrier makes memory visible to.
-    const ALWAYS: Self = Self::COMPUTE.union(Self::TRANSFER);
-    /// What a barrier makes memory visible to when the command behind it reads so.
-    const LATE: Self = Self::UNIFORM.union(Self::INDIRECT).union(Self::HOST);
-
-    /// The stages of either set.
-    pub(crate) const fn union(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// The stages of both sets.
-    pub(crate) const fn intersection(self, other: Self) -> Self {
-        Self(self.0 & other.0)
-    }
-
-    /// The stages of this set that are not in the other.
-    pub(crate) const fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
-    }
-
-    /// Whether every stage of `other` is in this set.
-    pub(crate) const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// Whether the set is empty.
-    pub(crate) const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-}
-
-/// Accesses by stage and kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Scope {
-    /// The stages that read.
-    pub(crate) reads: Stages,
-    /// The stages that write.
-    pub(crate) writes: Stages,
-}
-
-impl Scope {
-    const fn union(self, other: Self) -> Self {
-        Self {
-            reads: self.reads.union(other.reads),
-            writes: self.writes.union(other.writes),
-        }
-    }
-
-    /// Every stage of the scope, whatever it does.
-    pub(crate) const fn stages(self) -> Stages {
-        self.reads.union(self.writes)
-    }
-}
-
-/// One memory range that a command touches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Use {
-    /// The segment, by a number that no other living segment has.
-    pub(crate) segment: u64,
-    /// The first byte, from the segment's start.
-    pub(crate) lo: u64,
-    /// The byte after the last; a range with `hi <= lo` is empty and conflicts with nothing.
-    pub(crate) hi: u64,
-    /// What is done with it.
-    pub(crate) scope: Scope,
-}
-
-impl Use {
-    const EMPTY: Self = Self {
-        segment: 0,
-        lo: 0,
-        hi: 0,
-        scope: Scope {
-            reads: Stages::NONE,
-            writes: Stages::NONE,
-        },
-    };
-
-    /// A range that `stage` reads.
-    pub(crate) const fn read(segment: u64, lo: u64, hi: u64, stage: Stages) -> Self {
-        let scope = Scope {
-            reads: stage,
-            writes: Stages::NONE,
-        };
-        Self {
-            segment,
-            lo,
-            hi,
-            scope,
-        }
-    }
-
-    /// A range that `stage` writes without reading it.
-    pub(crate) const fn write(segment: u64, lo: u64, hi: u64, stage: Stages) -> Self {
-        let scope = Scope {
-            reads: Stages::NONE,
-            writes: stage,
-        };
-        Self {
-            segment,
-            lo,
-            hi,
-            scope,
-        }
-    }
-
-    /// A range that `stage` reads and writes.
-    pub(crate) const fn read_write(segment: u64, lo: u64, hi: u64, stage: Stages) -> Self {
-        let scope = Scope {
-            reads: stage,
-            writes: stage,
-        };
-        Self {
-            segment,
-            lo,
-            hi,
-            scope,
-        }
-    }
-
-    const fn is_empty(&self) -> bool {
-        self.hi <= self.lo
-    }
-
-    /// Whether a later use has something to wait for, or to be waited for by.
-    fn is_listed(&self) -> bool {
-        !self.is_empty() && !self.scope.stages().without(Stages::HOST).is_empty()
-    }
-
-    fn overlaps(&self, other: &Self) -> bool {
-        self.segment == other.segment && self.lo.max(other.lo) < self.hi.min(other.hi)
-    }
-
-    fn conflicts(&self, other: &Self) -> bool {
-        self.overlaps(other) && !(self.scope.writes.is_empty() && other.scope.writes.is_empty())
-    }
-
-    /// The one range that says exactly what both say, where there is one.
-    fn merged(&self, other: &Self) -> Option<Self> {
-        if self.segment != other.segment {
-            return None;
-        }
-        if self.lo == other.lo && self.hi == other.hi {
-            let scope = self.scope.union(other.scope);
-            return Some(Self { scope, ..*self });
-        }
-        let touch = self.lo <= other.hi && other.lo <= self.hi;
-        (touch && self.scope == other.scope).then(|| Self {
-            lo: self.lo.min(other.lo),
-            hi: self.hi.max(other.hi),
-            ..*self
-        })
-    }
-}
-
-/// Puts `new` into one of `ranges`, if one takes it.
-fn merge_into(ranges: &mut [Use], new: &Use) -> bool {
-    for range in ranges {
-        if let Some(merged) = range.merged(new) {
-            *range = merged;
-            return true;
-        }
-    }
-    false
-}
-
-/// A global memory barrier: what must be over and written back, and what it must be visible to.
-///
-/// Where nothing was written before it (`src.writes` is empty), it orders alone and needs no
-/// memory accesses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Barrier {
-    /// The accesses before the barrier.
-    pub(crate) src: Scope,
-    /// The accesses behind it.
-    pub(crate) dst: Scope,
-}
 
 /// The ranges that the commands of one stream have touched since its last barrier.
 #[derive(Clone, Debug)]
@@ -438,11 +254,3 @@ impl Planner {
         }
     }
 }
-
-#[cfg(test)]
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the tests use small numbers"
-)]
-#[path = "hazard_tests.rs"]
-mod tests;
