@@ -1,0 +1,47 @@
+//! Generates the declared surface into `OUT_DIR/api.rs`. Files in and out, nothing else: what they
+//! mean is in `codegen/`.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+#[path = "codegen/mod.rs"]
+mod codegen;
+
+fn main() {
+    let (folder, names) = codegen::TEMPLATES;
+    let mut faults = Vec::new();
+    // The folder `codegen` needs no such line: it is part of this program.
+    let mut read = |path: &Path| {
+        println!("cargo::rerun-if-changed={}", path.display());
+        fs::read_to_string(path).unwrap_or_else(|error| {
+            faults.push(format!("{}: {error}", path.display()));
+            String::new()
+        })
+    };
+    let spec = read(Path::new(codegen::SPEC));
+    let templates: Vec<String> = names
+        .iter()
+        .map(|name| read(&Path::new(folder).join(name)))
+        .collect();
+    if faults.is_empty() {
+        let named = names.iter().copied();
+        let named: Vec<(&str, &str)> = named.zip(templates.iter().map(String::as_str)).collect();
+        match codegen::generate(&spec, &named) {
+            Ok(surface) => faults.extend(write(&surface).err().map(|error| error.to_string())),
+            Err(found) => faults.extend(found.iter().map(ToString::to_string)),
+        }
+    }
+    for fault in faults {
+        println!("cargo::error={fault}");
+    }
+}
+
+/// Writes the surface, unless it is there already: an unchanged file compiles nothing anew.
+fn write(surface: &str) -> io::Result<()> {
+    let folder = env::var_os("OUT_DIR").ok_or_else(|| io::Error::other("OUT_DIR is not set"))?;
+    let path = PathBuf::from(folder).join("api.rs");
+    if fs::read_to_string(&path).is_ok_and(|old| old == surface) {
+        return Ok(());
+    }
+    fs::write(path, surface)
+}

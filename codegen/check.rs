@@ -1,0 +1,408 @@
+//! What a spec that has the right form can still get wrong. Every rule notes all it finds.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::fault::Faults;
+use super::fields::Word;
+use super::model::{Arg, Body, Call, Entry, ErrorText, Handwritten, ROOT, Spec, TypeRow};
+use super::rust::{self, Type};
+use super::text;
+
+/// Notes everything that is wrong with the spec.
+pub fn check(spec: &Spec, faults: &Faults) {
+    let check = Check::new(spec, faults);
+    check.declarations();
+    for row in &spec.types {
+        check.type_row(row);
+    }
+    check.holders();
+    for (holder, entries) in spec.lists() {
+        let mut names = Names::default();
+        for entry in entries {
+            names.add(&entry.name, faults);
+            check.entry(entry, entries);
+        }
+        check.handwritten_names(holder, &mut names);
+    }
+    for written in &spec.handwritten {
+        check.handwritten(written);
+    }
+    check.unused();
+}
+
+struct Check<'a> {
+    spec: &'a Spec,
+    faults: &'a Faults,
+    kinds: BTreeSet<&'a str>,
+    /// Types of the crate that rows may speak of.
+    types: BTreeSet<&'a str>,
+    rows: BTreeMap<&'a str, &'a TypeRow>,
+}
+
+impl<'a> Check<'a> {
+    fn new(spec: &'a Spec, faults: &'a Faults) -> Self {
+        let objects = spec.objects.iter().map(|object| object.name.as_str());
+        Self {
+            spec,
+            faults,
+            kinds: spec.kinds.iter().map(Word::as_str).collect(),
+            types: spec.uses.iter().map(Word::as_str).chain(objects).collect(),
+            rows: spec
+                .types
+                .iter()
+                .map(|row| (row.name.as_str(), row))
+                .collect(),
+        }
+    }
+
+    /// Notes a fault of a word, unless the word is empty, which is noted already.
+    fn refuse(&self, word: &Word, fault: Option<String>) {
+        if let Some(fault) = fault.filter(|_| !word.text.is_empty()) {
+            self.faults.add(&word.at, fault);
+        }
+    }
+
+    fn declarations(&self) {
+        let mut names = Names::default();
+        for kind in &self.spec.kinds {
+            names.add(kind, self.faults);
+            self.refuse(kind, rust::refuse_type_name(kind.as_str()));
+        }
+        let mut names = Names::default();
+        let objects = self.spec.objects.iter().map(|object| &object.name);
+        for name in self.spec.uses.iter().chain(objects) {
+            names.add(name, self.faults);
+            self.refuse(name, rust::refuse_type_name(name.as_str()));
+        }
+    }
+
+    fn type_row(&self, row: &TypeRow) {
+        self.refuse(&row.name, rust::refuse_snake_name(row.name.as_str()));
+        if row.take.is_none() && row.returns.is_none() {
+            self.faults
+                .add(&row.name.at, "needs `take`, `returns` or both");
+        }
+        if let (None, Some(error)) = (&row.take, row.errors.first()) {
+            let fault = "only a type with `take` has `errors`: they are those of the argument";
+            self.faults.add(&error.kind.at, fault);
+        }
+        if let Some(take) = &row.take {
+            self.rust_type(take);
+        }
+        if let Some(returns) = &row.returns
+            && let Some(parsed) = self.rust_type(returns)
+            && (parsed.has_ref() || matches!(parsed, Type::Impl(..)))
+        {
+            let fault = "a result neither borrows nor is `impl`";
+            self.faults.add(&returns.at, fault);
+        }
+        self.errors(&row.errors);
+    }
+
+    fn rust_type(&self, word: &Word) -> Option<Type> {
+        if word.text.is_empty() {
+            return None;
+        }
+        match Type::parse(word.as_str()) {
+            Ok(parsed) => {
+                for fault in parsed.faults(&self.types) {
+                    self.faults.add(&word.at, fault);
+                }
+                if !parsed.is_sized() {
+                    self.faults
+                        .add(&word.at, format!("`{parsed}` has no size: borrow it"));
+                }
+                Some(parsed)
+            }
+            Err(fault) => {
+                let fault = format!("`{}` is no type: {fault}", word.as_str());
+                self.faults.add(&word.at, fault);
+                None
+            }
+        }
+    }
+
+    /// Modules and objects themselves.
+    fn holders(&self) {
+        let mut names = Names::default();
+        for module in &self.spec.modules {
+            names.add(&module.name, self.faults);
+            self.refuse(&module.name, rust::refuse_snake_name(module.name.as_str()));
+            self.refuse(&module.torch, text::refuse_dotted(module.torch.as_str()));
+            if !module.name.text.is_empty() && module.functions.is_empty() {
+                let name = module.name.as_str();
+                self.faults
+                    .add(&module.name.at, format!("has no functions under `{name}:`"));
+            }
+            let is_root = module.name.as_str() == ROOT;
+            match &module.summary {
+                Some(summary) if is_root => {
+                    let fault = "the docs of the crate's root are in src/lib.rs";
+                    self.faults.add(&summary.at, fault);
+                }
+                Some(summary) => self.refuse(summary, text::refuse_summary(&summary.text)),
+                None if is_root => {}
+                None => self.faults.add(&module.name.at, "`summary` is missing"),
+            }
+            if let Some(docs) = &module.docs {
+                self.refuse(docs, text::refuse_docs(&docs.text));
+            }
+        }
+        if !self
+            .spec
+            .modules
+            .iter()
+            .any(|module| module.name.as_str() == ROOT)
+        {
+            self.faults.add(
+                &[],
+                format!("`modules` lacks `{ROOT}`, the root of the crate"),
+            );
+        }
+        for object in &self.spec.objects {
+            self.refuse(&object.torch, text::refuse_dotted(object.torch.as_str()));
+            if object.methods.is_empty() {
+                self.faults.add(&object.name.at, "has no `methods`");
+            }
+        }
+    }
+
+    fn entry(&self, entry: &Entry, list: &[Entry]) {
+        self.refuse(&entry.name, rust::refuse_snake_name(entry.name.as_str()));
+        self.origin(&entry.origin, entry.upstream.as_ref());
+        self.version(&entry.since);
+        self.proof(entry.proved_by.as_ref());
+        self.deprecation(entry, list);
+        if let Body::Call(call) = &entry.body {
+            self.call(entry, call);
+        }
+    }
+
+    fn origin(&self, origin: &Word, upstream: Option<&Word>) {
+        let known = ["documented", "runtime", "extension"].contains(&origin.as_str());
+        let fault = format!(
+            "unknown origin `{}`; expected documented, runtime or extension",
+            origin.as_str()
+        );
+        self.refuse(origin, (!known).then_some(fault));
+        if let Some(upstream) = upstream {
+            let fault = "only an extension has an upstream request behind it".to_string();
+            self.refuse(
+                upstream,
+                (known && origin.as_str() != "extension").then_some(fault),
+            );
+            self.refuse(upstream, text::refuse_request(upstream.as_str()));
+        }
+    }
+
+    fn version(&self, version: &Word) {
+        let fault = format!("`{}` is no version, as 0.1.0 is", version.as_str());
+        let parsed = text::version(version.as_str());
+        self.refuse(version, parsed.is_none().then_some(fault));
+    }
+
+    fn proof(&self, proof: Option<&Word>) {
+        if let Some(proof) = proof {
+            let good = proof.as_str().split("::").count() > 1
+                && proof
+                    .as_str()
+                    .split("::")
+                    .all(|part| rust::refuse_snake_name(part).is_none());
+            let fault = "names no test, as `stream::waits_for_all` does".to_string();
+            self.refuse(proof, (!good).then_some(fault));
+        }
+    }
+
+    fn deprecation(&self, entry: &Entry, list: &[Entry]) {
+        let successor = entry.successor();
+        match (&entry.deprecated, successor) {
+            (Some(version), None) => {
+                let fault = "is deprecated without successor: give `alias_of` or `successor`";
+                self.faults.add(&version.at, fault);
+            }
+            (None, Some(target)) => {
+                let fault = "has a successor, so it needs `deprecated: VERSION`";
+                self.faults.add(&target.at, fault);
+            }
+            _ => {}
+        }
+        if let Some(version) = &entry.deprecated {
+            self.version(version);
+            let order = (
+                text::version(version.as_str()),
+                text::version(entry.since.as_str()),
+            );
+            if let (Some(version_number), Some(since)) = order
+                && version_number < since
+            {
+                self.faults
+                    .add(&version.at, "is deprecated before it exists");
+            }
+        }
+        let Some(target) = successor.filter(|target| !target.text.is_empty()) else {
+            return;
+        };
+        match resolve(entry, list) {
+            Ok(_) => {}
+            Err(Unresolved::Unknown(name)) if name == target.as_str() => {
+                self.faults
+                    .add(&target.at, format!("unknown entry `{name}` in this list"));
+            }
+            // Noted at the entry that names it.
+            Err(Unresolved::Unknown(_)) => {}
+            Err(Unresolved::Circle(names)) => {
+                let fault = format!("the successors go in a circle: {}", names.join(" -> "));
+                self.faults.add(&target.at, fault);
+            }
+        }
+    }
+
+    fn call(&self, entry: &Entry, call: &Call) {
+        if let Some(receiver) = &call.receiver {
+            let good = ["ref", "mut"].contains(&receiver.as_str());
+            let fault = format!("`{}` is neither ref nor mut", receiver.as_str());
+            self.refuse(receiver, (!good).then_some(fault));
+        }
+        let mut names = Names::default();
+        for arg in &call.args {
+            names.add(&arg.name, self.faults);
+            self.refuse(&arg.name, rust::refuse_snake_name(arg.name.as_str()));
+            self.row(&arg.row, "take", |row| row.take.is_some());
+        }
+        if let Some(returns) = &call.returns {
+            self.row(returns, "returns", |row| row.returns.is_some());
+        }
+        self.errors(&call.errors);
+        self.refuse(&call.summary, text::refuse_summary(&call.summary.text));
+        if let Some(docs) = &call.docs {
+            self.refuse(docs, text::refuse_docs(&docs.text));
+        }
+        if let Some(differs) = &call.differs {
+            self.refuse(differs, text::refuse_sentence(&differs.text));
+            let fault = "an extension has nothing in torch to differ from".to_string();
+            let extension = entry.origin.as_str() == "extension";
+            self.refuse(differs, extension.then_some(fault));
+        }
+        let example = text::refuse_example(&call.example.text, entry.name.as_str());
+        self.refuse(&call.example, example);
+    }
+
+    fn row(&self, name: &Word, key: &str, has: impl Fn(&TypeRow) -> bool) {
+        let fault = match self.rows.get(name.as_str()) {
+            Some(row) if has(row) => None,
+            Some(_) => Some(format!("the type `{}` has no `{key}`", name.as_str())),
+            None => {
+                let known: Vec<&str> = self.rows.keys().copied().collect();
+                let known = known.join(", ");
+                Some(format!(
+                    "unknown type `{}`; declared are {known}",
+                    name.as_str()
+                ))
+            }
+        };
+        self.refuse(name, fault);
+    }
+
+    fn errors(&self, errors: &[ErrorText]) {
+        for error in errors {
+            let kind = error.kind.as_str();
+            if !self.kinds.contains(kind) {
+                let fault = format!("unknown error kind `{kind}`; see `kinds`");
+                self.faults.add(&error.kind.at, fault);
+            }
+            self.refuse(&error.text, text::refuse_sentence(&error.text.text));
+        }
+    }
+
+    fn handwritten(&self, written: &Handwritten) {
+        self.origin(&written.origin, written.upstream.as_ref());
+        self.version(&written.since);
+        self.proof(written.proved_by.as_ref());
+        let (holder, name) = written.split();
+        self.refuse(&written.name, rust::refuse_snake_name(name));
+        if !self.spec.lists().any(|(known, _)| known == holder) {
+            let fault = format!("`{holder}` is no module and no object of the spec");
+            self.refuse(&written.name, Some(fault));
+        }
+    }
+
+    /// Adds the handwritten names of a holder to its declared ones, so that two of one name show.
+    fn handwritten_names(&self, holder: &str, names: &mut Names<'a>) {
+        for written in &self.spec.handwritten {
+            let (held_by, name) = written.split();
+            if held_by == holder {
+                names.add_as(name, &written.name, self.faults);
+            }
+        }
+    }
+
+    /// Rows that no entry uses, and types that no row uses, are left from something else.
+    fn unused(&self) {
+        let entries = self.spec.lists().flat_map(|(_, entries)| entries);
+        let mut used = BTreeSet::new();
+        for entry in entries {
+            if let Body::Call(call) = &entry.body {
+                used.extend(call.args.iter().map(|Arg { row, .. }| row.as_str()));
+                used.extend(call.returns.iter().map(Word::as_str));
+            }
+        }
+        let mut written = Vec::new();
+        for row in &self.spec.types {
+            let name = row.name.as_str();
+            let fault = format!("no entry uses the type `{name}`: remove the row");
+            self.refuse(&row.name, (!used.contains(name)).then_some(fault));
+            let texts = row.take.iter().chain(&row.returns);
+            written.extend(texts.filter_map(|word| Type::parse(word.as_str()).ok()));
+        }
+        let mut names = BTreeSet::new();
+        for parsed in &written {
+            parsed.names(&mut names);
+        }
+        for name in &self.spec.uses {
+            let fault = format!("no row of `types` uses `{}`: remove it", name.as_str());
+            self.refuse(name, (!names.contains(name.as_str())).then_some(fault));
+        }
+    }
+}
+
+/// Why an entry has no successor that lasts.
+pub enum Unresolved {
+    Unknown(String),
+    /// The names on the way, the first one again at the end.
+    Circle(Vec<String>),
+}
+
+/// Follows aliases and successors to the entry that is not deprecated; the entry itself, if so.
+pub fn resolve<'a>(entry: &'a Entry, list: &'a [Entry]) -> Result<&'a Entry, Unresolved> {
+    let mut way = vec![entry.name.as_str()];
+    let mut current = entry;
+    while let Some(next) = current.successor() {
+        let name = next.as_str();
+        let found = list.iter().find(|other| other.name.as_str() == name);
+        current = found.ok_or_else(|| Unresolved::Unknown(name.into()))?;
+        let seen = way.contains(&name);
+        way.push(name);
+        if seen {
+            return Err(Unresolved::Circle(
+                way.into_iter().map(String::from).collect(),
+            ));
+        }
+    }
+    Ok(current)
+}
+
+/// The names seen so far in one place, to find the second of one name.
+#[derive(Default)]
+struct Names<'a>(BTreeSet<&'a str>);
+
+impl<'a> Names<'a> {
+    fn add(&mut self, name: &'a Word, faults: &Faults) {
+        self.add_as(name.as_str(), name, faults);
+    }
+
+    fn add_as(&mut self, name: &'a str, word: &Word, faults: &Faults) {
+        if !name.is_empty() && !self.0.insert(name) {
+            faults.add(&word.at, format!("`{name}` is declared twice"));
+        }
+    }
+}

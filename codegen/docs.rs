@@ -1,0 +1,155 @@
+//! Puts the docs of entries together. A line has no `///` yet; it starts with a blank unless empty.
+
+use super::layout;
+use super::model::{Call, Entry, Module};
+use super::text::wrap;
+
+/// The docs of a module; none for the root, whose docs are the crate's.
+pub fn module(module: &Module) -> Vec<String> {
+    let mut docs = Docs::new(0);
+    if let Some(summary) = &module.summary {
+        docs.prose(&summary.text);
+    }
+    if let Some(text) = &module.docs {
+        docs.gap();
+        docs.verbatim(&text.text);
+    }
+    docs.lines
+}
+
+/// The docs of a function or method.
+pub fn call(
+    entry: &Entry,
+    call: &Call,
+    errors: &[(String, String)],
+    torch: &str,
+    indent: usize,
+) -> Vec<String> {
+    let mut docs = Docs::new(indent);
+    docs.prose(&call.summary.text);
+    if let Some(text) = &call.docs {
+        docs.gap();
+        docs.verbatim(&text.text);
+    }
+    let differs = call.differs.as_ref().map_or("", |word| word.as_str());
+    docs.origin(entry, torch, differs);
+    docs.errors(errors);
+    docs.example(call, !errors.is_empty());
+    docs.lines
+}
+
+/// The docs of another name for `target`.
+pub fn alias(
+    entry: &Entry,
+    target: &Entry,
+    call: &Call,
+    errors: &[(String, String)],
+    torch: &str,
+    indent: usize,
+) -> Vec<String> {
+    let mut docs = Docs::new(indent);
+    let name = target.name.as_str();
+    let link = if call.receiver.is_some() {
+        format!("(Self::{name})")
+    } else {
+        String::new()
+    };
+    docs.prose(&format!("An older name of [`{name}`]{link}."));
+    docs.origin(entry, torch, "");
+    docs.errors(errors);
+    docs.example(call, !errors.is_empty());
+    docs.lines
+}
+
+/// The name that torch has for an entry; none for one of our own.
+pub fn torch_name(entry: &Entry, torch: &str) -> Option<String> {
+    (entry.origin.as_str() != "extension").then(|| format!("{torch}.{}", entry.name.as_str()))
+}
+
+struct Docs {
+    lines: Vec<String>,
+    width: usize,
+}
+
+impl Docs {
+    fn new(indent: usize) -> Self {
+        Self {
+            lines: Vec::new(),
+            width: layout::docs_width(indent),
+        }
+    }
+
+    fn line(&mut self, text: &str) {
+        let text = text.trim_end();
+        let blank = if text.is_empty() { "" } else { " " };
+        self.lines.push(format!("{blank}{text}"));
+    }
+
+    /// An empty line between two parts.
+    fn gap(&mut self) {
+        if !self.lines.is_empty() {
+            self.line("");
+        }
+    }
+
+    fn prose(&mut self, text: &str) {
+        for line in wrap(text, self.width, "") {
+            self.line(&line);
+        }
+    }
+
+    fn verbatim(&mut self, text: &str) {
+        for line in text.lines() {
+            self.line(line);
+        }
+    }
+
+    fn heading(&mut self, title: &str) {
+        self.gap();
+        self.line(&format!("# {title}"));
+        self.line("");
+    }
+
+    fn origin(&mut self, entry: &Entry, torch: &str, differs: &str) {
+        let text = match (torch_name(entry, torch), &entry.upstream) {
+            (Some(name), _) => format!("In PyTorch: `{name}`. {differs}"),
+            (None, Some(request)) => match request.as_str().split_once('#') {
+                Some((repository, number)) => format!(
+                    "An extension, asked for in \
+                     [{repository}#{number}](https://github.com/{repository}/issues/{number})."
+                ),
+                None => return,
+            },
+            (None, None) => "An extension: PyTorch has nothing like it.".into(),
+        };
+        self.gap();
+        self.prose(&text);
+    }
+
+    fn errors(&mut self, errors: &[(String, String)]) {
+        if errors.is_empty() {
+            return;
+        }
+        self.heading("Errors");
+        for (kind, text) in errors {
+            let text = format!("- [`{kind}`](crate::ErrorKind::{kind}): {text}");
+            for line in wrap(&text, self.width, "  ") {
+                self.line(&line);
+            }
+        }
+    }
+
+    /// The example as a program that runs, also where there is no device.
+    fn example(&mut self, call: &Call, fallible: bool) {
+        self.heading("Example");
+        self.line("```");
+        self.line("# fn main() -> vkaccel::Result<()> {");
+        if fallible {
+            self.line("# if vkaccel::device_count() == 0 { return Ok(()); }");
+        }
+        self.verbatim(&call.example.text);
+        self.line("# Ok(())");
+        self.line("# }");
+        self.line("```");
+    }
+}

@@ -1,0 +1,265 @@
+//! The spec as plain data, and how it is read out of YAML.
+//!
+//! Reading finds what a form can tell: unknown and missing keys, keys that occur twice, things that
+//! are no texts. What the texts say is for `check`.
+
+use super::fault::Faults;
+use super::fields::{Fields, Word, word};
+use super::yaml::Node;
+
+/// The module that is the root of the crate.
+pub const ROOT: &str = "root";
+
+/// `spec/api.yaml`.
+#[derive(Clone, Debug, Default)]
+pub struct Spec {
+    pub uses: Vec<Word>,
+    pub kinds: Vec<Word>,
+    pub types: Vec<TypeRow>,
+    pub modules: Vec<Module>,
+    pub objects: Vec<Object>,
+    pub handwritten: Vec<Handwritten>,
+}
+
+/// A type that an entry may name, for an argument, a result or both.
+#[derive(Clone, Debug)]
+pub struct TypeRow {
+    pub name: Word,
+    pub take: Option<Word>,
+    pub returns: Option<Word>,
+    /// What can be wrong with such an argument; every entry that takes one inherits it.
+    pub errors: Vec<ErrorText>,
+}
+
+/// When an error of a kind is returned.
+#[derive(Clone, Debug)]
+pub struct ErrorText {
+    pub kind: Word,
+    pub text: Word,
+}
+
+/// A module of the crate with its functions.
+#[derive(Clone, Debug)]
+pub struct Module {
+    pub name: Word,
+    pub torch: Word,
+    /// What the module is; the crate's root has docs of its own.
+    pub summary: Option<Word>,
+    pub docs: Option<Word>,
+    pub functions: Vec<Entry>,
+}
+
+/// A type whose methods are declared; the type itself is written by hand.
+#[derive(Clone, Debug)]
+pub struct Object {
+    pub name: Word,
+    pub torch: Word,
+    pub methods: Vec<Entry>,
+}
+
+/// A function or a method.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    pub name: Word,
+    pub origin: Word,
+    pub since: Word,
+    pub deprecated: Option<Word>,
+    pub proved_by: Option<Word>,
+    pub upstream: Option<Word>,
+    pub body: Body,
+}
+
+/// What an entry stands for.
+#[derive(Clone, Debug)]
+pub enum Body {
+    Call(Box<Call>),
+    /// Another name for an entry of the same list: all else follows that one.
+    Alias(Word),
+}
+
+/// What is declared of a function or method that has a body.
+#[derive(Clone, Debug)]
+pub struct Call {
+    pub receiver: Option<Word>,
+    pub args: Vec<Arg>,
+    pub returns: Option<Word>,
+    pub summary: Word,
+    pub docs: Option<Word>,
+    pub differs: Option<Word>,
+    pub errors: Vec<ErrorText>,
+    pub example: Word,
+    pub successor: Option<Word>,
+}
+
+/// An argument and the row of its type.
+#[derive(Clone, Debug)]
+pub struct Arg {
+    pub name: Word,
+    pub row: Word,
+}
+
+/// A public function or method that is not generated: generic, or a constructor.
+#[derive(Clone, Debug)]
+pub struct Handwritten {
+    /// `with_device`, `memory::on_pressure`, `Stream::new`.
+    pub name: Word,
+    pub origin: Word,
+    pub since: Word,
+    pub upstream: Option<Word>,
+    pub proved_by: Option<Word>,
+}
+
+impl Entry {
+    /// The entry that comes after this one, if it is an alias or goes out of use.
+    pub fn successor(&self) -> Option<&Word> {
+        match &self.body {
+            Body::Alias(target) => Some(target),
+            Body::Call(call) => call.successor.as_ref(),
+        }
+    }
+}
+
+impl Spec {
+    /// Reads the tree of `spec/api.yaml`, noting every fault of form.
+    pub fn read(root: &Node, faults: &Faults) -> Self {
+        let mut spec = Self::default();
+        let Some(mut fields) = Fields::open(root, Vec::new(), faults) else {
+            return spec;
+        };
+        spec.uses = words(&mut fields, "uses");
+        spec.kinds = words(&mut fields, "kinds");
+        for (name, node) in fields.rows("types") {
+            if let Some(mut row) = Fields::open(node, name.at.clone(), faults) {
+                spec.types.push(TypeRow::read(name, &mut row));
+                row.close();
+            }
+        }
+        spec.modules = fields.all("modules", Module::read);
+        for module in &mut spec.modules {
+            let name = module.name.as_str();
+            module.functions = fields.all(name, Entry::read_function);
+        }
+        spec.objects = fields.all("objects", Object::read);
+        spec.handwritten = fields.all("handwritten", Handwritten::read);
+        fields.close();
+        spec
+    }
+
+    /// Every list of entries with the name of what holds it.
+    pub fn lists(&self) -> impl Iterator<Item = (&str, &[Entry])> {
+        let modules = self.modules.iter();
+        let modules = modules.map(|module| (module.name.as_str(), &*module.functions));
+        let objects = self.objects.iter();
+        modules.chain(objects.map(|object| (object.name.as_str(), &*object.methods)))
+    }
+}
+
+impl TypeRow {
+    fn read(name: Word, fields: &mut Fields<'_>) -> Self {
+        Self {
+            name,
+            take: fields.word("take"),
+            returns: fields.word("returns"),
+            errors: errors(fields),
+        }
+    }
+}
+
+impl Module {
+    fn read(fields: &mut Fields<'_>) -> Self {
+        Self {
+            name: fields.needed("name"),
+            torch: fields.needed("torch"),
+            summary: fields.word("summary"),
+            docs: fields.word("docs"),
+            functions: Vec::new(),
+        }
+    }
+}
+
+impl Object {
+    fn read(fields: &mut Fields<'_>) -> Self {
+        Self {
+            name: fields.needed("name"),
+            torch: fields.needed("torch"),
+            methods: fields.all("methods", Entry::read_method),
+        }
+    }
+}
+
+impl Entry {
+    fn read_function(fields: &mut Fields<'_>) -> Self {
+        Self::read(fields, false)
+    }
+
+    fn read_method(fields: &mut Fields<'_>) -> Self {
+        Self::read(fields, true)
+    }
+
+    fn read(fields: &mut Fields<'_>, method: bool) -> Self {
+        Self {
+            name: fields.needed("name"),
+            origin: fields.needed("origin"),
+            since: fields.needed("since"),
+            deprecated: fields.word("deprecated"),
+            proved_by: fields.word("proved_by"),
+            upstream: fields.word("upstream"),
+            body: match fields.word("alias_of") {
+                Some(target) => Body::Alias(target),
+                None => Body::Call(Box::new(Call::read(fields, method))),
+            },
+        }
+    }
+}
+
+impl Call {
+    fn read(fields: &mut Fields<'_>, method: bool) -> Self {
+        Self {
+            receiver: method.then(|| fields.needed("self")),
+            args: fields.all("args", |arg| Arg {
+                name: arg.needed("name"),
+                row: arg.needed("type"),
+            }),
+            returns: fields.word("returns"),
+            summary: fields.needed("summary"),
+            docs: fields.word("docs"),
+            differs: fields.word("differs"),
+            errors: errors(fields),
+            example: fields.needed("example"),
+            successor: fields.word("successor"),
+        }
+    }
+}
+
+impl Handwritten {
+    /// What holds it, a module or an object, and its name there.
+    pub fn split(&self) -> (&str, &str) {
+        let name = self.name.as_str();
+        name.rsplit_once("::").unwrap_or((ROOT, name))
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Self {
+        Self {
+            name: fields.needed("name"),
+            origin: fields.needed("origin"),
+            since: fields.needed("since"),
+            upstream: fields.word("upstream"),
+            proved_by: fields.word("proved_by"),
+        }
+    }
+}
+
+fn words(fields: &mut Fields<'_>, key: &str) -> Vec<Word> {
+    let faults = fields.faults;
+    let read = |(at, node)| word(node, at, faults);
+    fields.list(key).into_iter().map(read).collect()
+}
+
+fn errors(fields: &mut Fields<'_>) -> Vec<ErrorText> {
+    let faults = fields.faults;
+    let read = |(kind, node): (Word, &Node)| ErrorText {
+        text: word(node, kind.at.clone(), faults),
+        kind,
+    };
+    fields.rows("errors").into_iter().map(read).collect()
+}

@@ -1,0 +1,97 @@
+//! The real spec: its surface, byte by byte, and what must hold for it.
+
+use std::process::Command;
+use std::{env, fs};
+
+use super::codegen::yaml::{self, Node};
+use super::{codegen, generate, path, text};
+
+const GOLDEN: &str = "tests/golden/api.rs";
+const ACCEPT: &str = "VKACCEL_BLESS=1 cargo test --test codegen";
+
+fn surface() -> String {
+    generate(&text(codegen::SPEC)).unwrap_or_else(|faults| {
+        let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        panic!("{}", lines.join("\n"))
+    })
+}
+
+#[test]
+fn golden_copy_is_what_the_spec_gives() {
+    let surface = surface();
+    if env::var_os("VKACCEL_BLESS").is_some() {
+        fs::write(path(GOLDEN), surface).unwrap();
+        return;
+    }
+    let golden = fs::read_to_string(path(GOLDEN)).unwrap_or_default();
+    if golden == surface {
+        return;
+    }
+    let same = golden.lines().zip(surface.lines());
+    let line = same.take_while(|(old, new)| old == new).count();
+    panic!(
+        "{GOLDEN} is out of date; run `{ACCEPT}`, then commit it with the spec\n\
+         first difference in line {}:\n  golden: {}\n  spec:   {}",
+        line + 1,
+        golden.lines().nth(line).unwrap_or("(end)"),
+        surface.lines().nth(line).unwrap_or("(end)"),
+    );
+}
+
+#[test]
+fn golden_copy_is_formatted() {
+    let output = Command::new("rustfmt")
+        .args(["--check", "--edition", "2024", "--config-path"])
+        .args([path("rustfmt.toml"), path(GOLDEN)])
+        .output()
+        .expect("rustfmt is installed: rustup component add rustfmt");
+    let difference = String::from_utf8_lossy(&output.stdout);
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "codegen/layout.rs no longer lays out as rustfmt does:\n{difference}{complaint}"
+    );
+}
+
+#[test]
+fn same_spec_gives_same_surface() {
+    let first = surface();
+    for _ in 0..20 {
+        assert_eq!(surface(), first);
+    }
+}
+
+#[test]
+fn error_kinds_of_spec_and_crate_are_equal() {
+    let Ok(Node::Map(spec)) = yaml::load(&text(codegen::SPEC)) else {
+        panic!("the spec is no map");
+    };
+    let kinds = spec.iter().find(|(key, _)| key == "kinds");
+    let Some((_, Node::List(kinds))) = kinds else {
+        panic!("the spec has no list `kinds`");
+    };
+    let declared: Vec<&str> = kinds
+        .iter()
+        .filter_map(|kind| match kind {
+            Node::Text(kind) => Some(kind.as_str()),
+            _ => None,
+        })
+        .collect();
+    let real: Vec<String> = vkaccel::ErrorKind::ALL
+        .iter()
+        .map(|kind| format!("{kind:?}"))
+        .collect();
+    assert_eq!(
+        declared,
+        real,
+        "`kinds` of {} and src/error/kind.rs",
+        codegen::SPEC
+    );
+}
+
+#[test]
+fn surface_names_no_place_of_this_machine() {
+    let surface = surface();
+    assert!(!surface.contains(env!("CARGO_MANIFEST_DIR")));
+    assert!(surface.starts_with("// @generated from spec/api.yaml by build.rs (codegen/)"));
+}

@@ -1,0 +1,510 @@
+// @generated from spec/api.yaml by build.rs (codegen/). Change the spec, not this text.
+
+use crate::{Device, DeviceArg, DeviceCapability, DeviceIndexGuard, Result, Runtime, Stream};
+
+pub use crate::api::root::with_device;
+
+/// What is written by hand for `root`: a body for each declared entry.
+pub(crate) trait RootBodies {
+    fn is_available(&self) -> bool;
+    fn device_count(&self) -> usize;
+    fn current_accelerator(&self, check_available: bool) -> Option<Device>;
+    #[track_caller]
+    fn current_device_index(&self) -> Result<usize>;
+    #[track_caller]
+    fn set_device_index(&self, device: DeviceArg) -> Result<()>;
+    #[track_caller]
+    fn get_device_capability(&self, device: DeviceArg) -> Result<DeviceCapability>;
+    #[track_caller]
+    fn current_stream(&self, device: DeviceArg) -> Result<Stream>;
+    #[track_caller]
+    fn set_stream(&self, stream: &Stream) -> Result<()>;
+    #[track_caller]
+    fn synchronize(&self, device: DeviceArg) -> Result<()>;
+    #[track_caller]
+    fn device_index(&self, device: DeviceArg) -> Result<DeviceIndexGuard>;
+}
+
+/// Whether there is at least one device to compute on.
+///
+/// `false` where the Vulkan loader is missing, no driver answers, every device was left out or
+/// hidden by `VKACCEL_VISIBLE_DEVICES`; [`Runtime::selection`] tells which of these it is.
+/// Opens no device and leaves a later fork safe. A forked child gets the answer that its parent
+/// had.
+///
+/// In PyTorch: `torch.accelerator.is_available`.
+///
+/// # Example
+///
+/// ```
+/// # fn main() -> vkaccel::Result<()> {
+/// if !vkaccel::is_available() {
+///     println!("no device: computing on the CPU");
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[doc(alias = "torch.accelerator.is_available")]
+pub fn is_available() -> bool {
+    RootBodies::is_available(&Runtime::current())
+}
+
+/// The number of visible devices.
+///
+/// Devices are numbered from 0 to one less than this. 0 for whatever reason there is none; never
+/// an error. Opens no device and leaves a later fork safe. A forked child gets the answer that
+/// its parent had.
+///
+/// In PyTorch: `torch.accelerator.device_count`.
+///
+/// # Example
+///
+/// ```
+/// # fn main() -> vkaccel::Result<()> {
+/// for index in 0..vkaccel::device_count() {
+///     println!("{}", vkaccel::get_device_capability(index)?.name());
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[doc(alias = "torch.accelerator.device_count")]
+pub fn device_count() -> usize {
+    RootBodies::device_count(&Runtime::current())
+}
+
+/// The kind of device that this crate computes on, without an index.
+///
+/// It is always [`Device::any`]: the kind is settled when the crate is built, and says nothing
+/// about this machine. With `check_available` it is `None` unless [`is_available`] holds. Opens
+/// no device and leaves a later fork safe.
+///
+/// In PyTorch: `torch.accelerator.current_accelerator`. There the kind depends on the build, and is
+/// absent from one without an accelerator; this crate has one kind.
+///
+/// # Example
+///
+/// ```
+/// # fn main() -> vkaccel::Result<()> {
+/// let kind = vkaccel::current_accelerator(false);
+/// assert_eq!(kind, Some(vkaccel::Device::any()));
+/// let usable = vkaccel::current_accelerator(true);
+/// assert_eq!(usable.is_some(), vkaccel::is_available());
+/// # Ok(())
+/// # }
+/// ```
+#[doc(alias = "torch.accelerator.current_accelerator")]
+pub fn current_accelerator(check_available: bool) -> Option<Device> {
+    RootBodies::current_accelerator(&Runtime::current(), check_available)
+}
+
+/// The index of the calling thread's current device.
+///
+/// Every thread starts with device 0. Opens no device.
+///
+/// In PyTorch: `torch.accelerator.current_device_index`. Without any device both fail, here with an
+/// error that says why there is none.
+///
+/// # Errors
+///
+/// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
+/// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
+/// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one that
+///   had opened a device.
+///
+/// # Example
+///
+/// ```
+/// # fn main() -> vkaccel::Result<()> {
+/// # if vkaccel::device_count() == 0 { return Ok(()); }
+/// let index = vkaccel::current_device_index()?;
+/// assert!(index < vkaccel::device_count());
+/// # Ok(())
+/// # }
+/// ```
+#[doc(alias = "torch.accelerator.current_device_index")]
+#[track_caller]
+pub fn current_device_index() -> Result<usize> {
+    RootBodies::current_device_index(&Runtime::current())
+}
+
+/// An older name of [`current_device_index`].
+///
+/// In PyTorch: `torch.accelerator.current_device_idx`.
+///
+/// # Errors
+///
+/// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
+/// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
+/// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one that
+///   had opened a device.
+///
+/// # Example
+///
+/// ```
+/// # fn main() -> vkaccel::Result<()> {
+/// # if vkaccel::device_count() == 0 { return Ok(()); }
+/// let index = vkaccel::current_device_index()?;
+/// assert!(index < vkaccel::device_count());
+/// # Ok(())
+/// # }
+/// ```
+#[doc(alias = "torch.accelerator.current_device_idx")]
+#[deprecated(since = "0.1.0", note = "use `current_device_index`")]
+#[track_caller]
+pub fn current_device_idx() -> Result<usize> {
+    current_device_index()
+}
+
+/// Makes a device the calling thread's current one.
+///
+/// Other threads keep theirs. A negative index changes nothing and succeeds, and so does `None`,
+/// which means the current device. The index is checked against [`device_count`]; the device is
+/// not opened before its first command.
+///
+/// [`device_index`] switches for a scope and back.
+///
+/// In PyTorch: `torch.accelerator.set_device_index`. The index is checked at once, but not by
+/// opening the device.
+///
+/// # Errors
+///
+/// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the text
+///   says what was given and what there is.
+/// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one that
+///   had opened a device.
+///
+/// # Example
+///
+/// ```
+/// # fn main() -> vkaccel::Result<()> {
+/// # if vkaccel::device_count() == 0 { return Ok(()); }
+/// let last = vkaccel::device_count() - 1;
+/// vkaccel::set_device_index(last)?;
+/// assert_eq!(vkaccel::current_device_index()?, last);
+/// vkaccel::set_device_index(-1)?;
+/// assert_eq!(vkaccel::current_device_index()?, last);
+/// # Ok(())
+/// # }
+/// ```
+#[doc(alias = "torch.accelerator.set_device_index")]
+#[track_caller]
+pub fn set_device_index(device: impl Into<DeviceArg>) -> Result<()> {
+    RootBodies::set_device_index(&Runtime::current(), device.into())
+}
+
+/// An older name of [`set_device_index`].
+///
+/// In PyTorch: `torch.accelerator.set_device_idx`.
+///
+/// # Errors
+///
+/// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the text
+///   says what was given and what there is.
+/// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one that
+///   had opened a device.
+///
+/// # Example
+///
+/// ```
+/// # fn main() -> vkaccel::Result<()> {
+/// # if vkaccel::device_count() == 0 { return Ok(()); }
+/// let last = vkaccel::device_count() - 1;
+/// vkaccel::set_device_index(last)?;
+/// assert_eq!(vkaccel::current_device_index()?, last);
+/// vkaccel::set_device_index(-1)?;
+/// assert_eq!(vkaccel::current_device_index()?, last);
+/// # Ok(())
+/// # }
+/// ```
+#[doc(alias = "torch.accelerator.set_device_idx")]
+#[deprecated(since = "0.1.0", note = "use `set_device_index`")]
+#[track_caller]
+pub fn set_device_idx(device: impl Into<DeviceArg>) -> Result<()> {
+    set_device_index(device)
+}
+
+/// What a device can do, from its data types to its limits.
+///
+/// Among it `supported_dtypes`, the types that can be stored and converted into each other there.
+/// Answered from queries alone, so no device is opened, and kept for each device: later calls
+/// are quick, and clones of the result are cheap.
+///
+/// In PyTorch: `torch.accelerator.get_device_capability`. There the answer for «the current device»
+/// is kept and given again after a switch to another device; here each device keeps its own.
+///
+/// # Errors
+///
+/// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the text
+///   says what was given and what there is.
+/// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one that
+///   had opened a device.
+///
+/// # Example
+///
+/// ```
+/// # fn main() -> vkaccel::Result<()> {
+/// # if vkaccel::device_count() == 0 { return Ok(()); }
+/// let capability = vkaccel::get_device_capability(None)?;
+/// assert!(capability.supported_dtypes().contains(vkaccel::DType::F32));
+/// println!("{}", capability.name());
+/// # Ok(())
+/// # }
+/// ```
+#[doc(alias = "torch.accelerator.get_device_capability")]
+#[track_caller]
+pub fn get_device_capability(device: impl Into<DeviceArg>) -> Result<DeviceCapability> {
+    RootBodies::get_device_capability(&Runtime::current(), device.into())
+}
+
+/// The calling thread's current stream of a device.
+///
+/// The default stream of the device until [`set_stream`] chooses another. `None` means the
+/// current device. A stream is a name until its first command, so no device is opened.
+///
+/// In PyTorch: `torch.accelerator.current_stream`.
+///
+/// # Errors
+///
+/// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the text
+///   says what was given and what there is.
+/// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one that
+///   had opened a device.
+///
+/// # Example
+///
+/// ```
+/// # fn main() -> vkaccel::Result<()> {
+/// # if vkaccel::device_count() == 0 { return Ok(()); }
+/// let stream = vkaccel::current_stream(None)?;
+/// stream.synchronize()?;
+/// # Ok(())
+/// # }
+/// ```
+#[doc(alias = "torch.accelerator.current_stream")]
+#[track_caller]
+pub fn current_stream(device: impl Into<DeviceArg>) -> Result<Stream> {
+    RootBodies::current_stream(&Runtime::current(), device.into())
+}
+
+/// Makes a stream the calling thread's current one, and its device the current device.
+///
+/// Other threads keep theirs. Opens no device. To switch for a scope and back, enter the stream
+/// instead.
+///
+/// In PyTorch: `torch.accelerator.set_stream`.
+///
+/// # Errors
+///
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): `stream` belongs to another runtime
+///   than the thread's.
+/// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one that
+///   had opened a device.
+///
+/// # Example
+///
+/// ```
+/// # fn main() -> vkaccel::Result<()> {
+/// # if vkaccel::device_count() == 0 { return Ok(()); }
+/// let stream = vkaccel::Stream::new(0)?;
+/// vkaccel::set_stream(&stream)?;
+/// assert_eq!(vkaccel::current_stream(None)?, stream);
+/// assert_eq!(vkaccel::current_device_index()?, 0);
+/// # Ok(())
+/// # }
+/// ```
+#[doc(alias = "torch.accelerator.set_stream")]
+#[track_caller]
+pub fn set_stream(stream: &Stream) -> Result<()> {
+    RootBodies::set_stream(&Runtime::current(), stream)
+}
+
+/// Waits until all work of a device, on every stream, has finished.
+///
+/// `None` means the current device. What other threads add during the call need not have
+/// finished. A device that has not been opened has no work: the call returns at once and opens
+/// nothing.
+///
+/// In PyTorch: `torch.accelerator.synchronize`.
+///
+/// # Errors
+///
+/// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the text
+///   says what was given and what there is.
+/// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one that
+///   had opened a device.
+/// - [`DeviceLost`](crate::ErrorKind::DeviceLost): The device was lost; the text says what it had
+///   finished.
+///
+/// # Example
+///
+/// ```
+/// # fn main() -> vkaccel::Result<()> {
+/// # if vkaccel::device_count() == 0 { return Ok(()); }
+/// vkaccel::synchronize(None)?;
+/// vkaccel::synchronize("vulkan:0")?;
+/// # Ok(())
+/// # }
+/// ```
+#[doc(alias = "torch.accelerator.synchronize")]
+#[track_caller]
+pub fn synchronize(device: impl Into<DeviceArg>) -> Result<()> {
+    RootBodies::synchronize(&Runtime::current(), device.into())
+}
+
+/// Makes a device the current one until the guard is dropped.
+///
+/// The guard puts back the device that was current before, also when the scope is left by an
+/// error or a panic. Guards nest, and may be dropped in any order. `None` or a negative index:
+/// nothing is switched, and nothing is put back. Opens no device.
+///
+/// Bind the guard to a name: `let _ = device_index(1)?;` drops it at once. [`with_device`] takes
+/// a closure and can't be held wrongly.
+///
+/// In PyTorch: `torch.accelerator.device_index`. It is a class for `with` there, and takes an
+/// integer or `None` only.
+///
+/// # Errors
+///
+/// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the text
+///   says what was given and what there is.
+/// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one that
+///   had opened a device.
+///
+/// # Example
+///
+/// ```
+/// # fn main() -> vkaccel::Result<()> {
+/// # if vkaccel::device_count() == 0 { return Ok(()); }
+/// let before = vkaccel::current_device_index()?;
+/// {
+///     let _guard = vkaccel::device_index(0)?;
+///     assert_eq!(vkaccel::current_device_index()?, 0);
+/// }
+/// assert_eq!(vkaccel::current_device_index()?, before);
+/// # Ok(())
+/// # }
+/// ```
+#[doc(alias = "torch.accelerator.device_index")]
+#[track_caller]
+pub fn device_index(device: impl Into<DeviceArg>) -> Result<DeviceIndexGuard> {
+    RootBodies::device_index(&Runtime::current(), device.into())
+}
+
+/// Device memory, how much there is and who holds it.
+///
+/// All sizes are in bytes. The functions are at the root of the crate too.
+pub mod memory {
+    use crate::{DeviceArg, MemoryInfo, Result, Runtime};
+
+    /// What is written by hand for `memory`: a body for each declared entry.
+    pub(crate) trait MemoryBodies {
+        #[track_caller]
+        fn get_memory_info(&self, device: DeviceArg) -> Result<MemoryInfo>;
+    }
+
+    /// The memory of a device that is free now, and all it has, in bytes.
+    ///
+    /// Answered from queries alone, so no device is opened. Free memory is what the driver leaves
+    /// this process, where the driver tells (`VK_EXT_memory_budget`), else the total less what this
+    /// process holds; [`MemoryInfo::source`](crate::MemoryInfo) tells which. Other programs change
+    /// it at any time.
+    ///
+    /// In PyTorch: `torch.accelerator.memory.get_memory_info`. A record with the source of its
+    /// figures, which converts to torch's `(free, total)`.
+    ///
+    /// # Errors
+    ///
+    /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the
+    ///   text says what was given and what there is.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let info = vkaccel::memory::get_memory_info(None)?;
+    /// assert!(info.free <= info.total);
+    /// let (free, total): (u64, u64) = info.into();
+    /// println!("{free} of {total} bytes are free");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "torch.accelerator.memory.get_memory_info")]
+    #[track_caller]
+    pub fn get_memory_info(device: impl Into<DeviceArg>) -> Result<MemoryInfo> {
+        MemoryBodies::get_memory_info(&Runtime::current(), device.into())
+    }
+}
+
+/// What is written by hand for `Stream`: a body for each declared entry.
+pub(crate) trait StreamBodies {
+    #[track_caller]
+    fn query(&self) -> Result<bool>;
+    #[track_caller]
+    fn synchronize(&self) -> Result<()>;
+}
+
+impl Stream {
+    /// Whether all work put on the stream so far has finished.
+    ///
+    /// Does not wait. Recorded work reaches the device without further calls, so asking again
+    /// ends in `true` one day. `true` too for a stream that nothing was put on.
+    ///
+    /// In PyTorch: `torch.Stream.query`.
+    ///
+    /// # Errors
+    ///
+    /// - [`DeviceLost`](crate::ErrorKind::DeviceLost): The device was lost; the text says what it
+    ///   had finished.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let stream = vkaccel::Stream::new(None)?;
+    /// assert!(stream.query()?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "torch.Stream.query")]
+    #[track_caller]
+    pub fn query(&self) -> Result<bool> {
+        StreamBodies::query(self)
+    }
+
+    /// Waits until all work put on the stream so far has finished.
+    ///
+    /// What is put on it during the call need not have finished. Returns at once for a stream
+    /// that nothing was put on, and opens nothing.
+    ///
+    /// In PyTorch: `torch.Stream.synchronize`.
+    ///
+    /// # Errors
+    ///
+    /// - [`DeviceLost`](crate::ErrorKind::DeviceLost): The device was lost; the text says what it
+    ///   had finished.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let stream = vkaccel::Stream::new(None)?;
+    /// stream.synchronize()?;
+    /// assert!(stream.query()?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "torch.Stream.synchronize")]
+    #[track_caller]
+    pub fn synchronize(&self) -> Result<()> {
+        StreamBodies::synchronize(self)
+    }
+}
