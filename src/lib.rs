@@ -6,10 +6,11 @@ mod error;
 mod exec;
 mod kernel;
 mod mem;
+mod vk;
 
 pub use device::{
-    DType, DTypeSet, Device, DeviceArg, DeviceCapability, DeviceLimits, DeviceType, Feature,
-    FeatureSet, MemoryInfo, MemoryInfoSource, Version,
+    Candidate, DType, DTypeSet, Device, DeviceArg, DeviceCapability, DeviceLimits, DeviceType,
+    Feature, FeatureSet, MemoryInfo, MemoryInfoSource, Version,
 };
 pub use error::{Details, Error, ErrorKind, OutOfMemory, OutOfMemoryReason, Result};
 pub use kernel::{

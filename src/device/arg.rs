@@ -259,6 +259,7 @@ mod tests {
             assert_eq!(current.unwrap(), 2);
         }
         let device = Device::new(1);
+        let by_reference = &device;
         let text = String::from("vulkan:1");
         for one in [
             index(1),
@@ -272,7 +273,7 @@ mod tests {
             index(&text),
             index(text),
             index(device),
-            index(&Device::new(1)),
+            index(by_reference),
         ] {
             assert_eq!(one.unwrap(), 1);
         }

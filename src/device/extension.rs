@@ -1,5 +1,7 @@
 //! The device extensions that the crate uses where they are there.
 
+use std::collections::BTreeSet;
+
 use super::info::Version;
 
 macro_rules! extensions {
@@ -59,6 +61,11 @@ impl Extension {
     /// Whether it is part of this version of Vulkan.
     pub(crate) fn is_core_in(self, version: Version) -> bool {
         self.core().is_some_and(|core| version >= core)
+    }
+
+    /// Whether what it brings can be used on a device with this version and these extensions.
+    pub(crate) fn is_usable(self, version: Version, extensions: &BTreeSet<String>) -> bool {
+        self.is_core_in(version) || extensions.contains(self.name())
     }
 }
 

@@ -100,7 +100,7 @@ pub(crate) struct Driver {
 }
 
 /// A place on the PCI bus.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PciAddress {
     pub domain: u32,
     pub bus: u32,
@@ -229,7 +229,7 @@ pub(crate) struct PhysicalInfo {
 impl PhysicalInfo {
     /// Whether what the extension brings can be used: it is offered, or part of the usable version.
     pub(crate) fn has(&self, extension: Extension) -> bool {
-        extension.is_core_in(self.usable_version) || self.offers(extension)
+        extension.is_usable(self.usable_version, &self.extensions)
     }
 
     /// Whether the device lists the extension.

@@ -46,10 +46,11 @@ impl MemoryInfo {
     /// From the heap's size, what the driver says about it, and what this runtime holds of it.
     pub(crate) fn new(total: u64, budget: Option<HeapBudget>, held: u64) -> Self {
         let (free, source) = match budget {
-            Some(HeapBudget { budget, usage }) => {
+            // No heap has a budget of 0; a driver that says so says nothing.
+            Some(HeapBudget { budget, usage }) if budget > 0 => {
                 (budget.saturating_sub(usage), MemoryInfoSource::MemoryBudget)
             }
-            None => (total.saturating_sub(held), MemoryInfoSource::OwnAccounting),
+            _ => (total.saturating_sub(held), MemoryInfoSource::OwnAccounting),
         };
         Self {
             // Drivers have been seen to give budgets above the heap's size.
@@ -80,7 +81,6 @@ mod tests {
         assert_eq!(with_budget(80, 30), 50);
         assert_eq!(with_budget(30, 80), 0);
         assert_eq!(with_budget(500, 30), 100);
-        assert_eq!(with_budget(0, 0), 0);
     }
 
     #[test]
@@ -89,5 +89,10 @@ mod tests {
         assert_eq!(<(u64, u64)>::from(info), (70, 100));
         assert_eq!(info.source, MemoryInfoSource::OwnAccounting);
         assert_eq!(MemoryInfo::new(100, None, 130).free, 0);
+        let unsaid = Some(HeapBudget {
+            budget: 0,
+            usage: 0,
+        });
+        assert_eq!(MemoryInfo::new(100, unsaid, 30), info);
     }
 }

@@ -8,8 +8,14 @@ pub(crate) mod extension;
 pub(crate) mod feature;
 pub(crate) mod info;
 mod limits;
+mod mask;
 pub(crate) mod memory_info;
+pub(crate) mod memory_plan;
 mod name;
+pub(crate) mod plan;
+#[cfg(test)]
+mod samples;
+pub(crate) mod select;
 mod uuid;
 
 pub use arg::DeviceArg;
@@ -20,3 +26,4 @@ pub use info::{DeviceType, Version};
 pub use limits::DeviceLimits;
 pub use memory_info::{MemoryInfo, MemoryInfoSource};
 pub use name::Device;
+pub use select::Candidate;

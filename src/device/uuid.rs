@@ -27,3 +27,8 @@ impl fmt::Debug for Hex<'_> {
 pub(crate) fn is_given(uuid: &[u8; 16]) -> bool {
     uuid.iter().any(|&byte| byte != 0)
 }
+
+/// The 32 hexadecimal digits.
+pub(crate) fn digits(uuid: &[u8; 16]) -> String {
+    Hex(uuid).to_string().replace('-', "")
+}

@@ -1,0 +1,169 @@
+//! How a device will be opened and used: decided from plain data, before there is a device.
+
+use super::extension::Extension;
+use super::feature::{Feature, FeatureSet};
+use super::info::{PhysicalInfo, QueueFlags, Version};
+use super::limits::DeviceLimits;
+pub(crate) use super::memory_plan::{MemoryChoice, MemoryPlan, MemoryRole};
+use crate::error::{Details, Error, ErrorKind, Result};
+
+/// What the runtime itself is built on; leaving it out leaves nothing.
+const FOUNDATION: [Feature; 2] = [Feature::TimelineSemaphore, Feature::BufferDeviceAddress];
+
+/// Features that may only be enabled, or only make sense, together with another one.
+const LEANS_ON: [(Feature, Feature); 3] = [
+    (
+        Feature::VariablePointers,
+        Feature::VariablePointersStorageBuffer,
+    ),
+    (
+        Feature::VulkanMemoryModelDeviceScope,
+        Feature::VulkanMemoryModel,
+    ),
+    (Feature::ComputeFullSubgroups, Feature::SubgroupSizeControl),
+];
+
+/// A queue that the device is opened with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LanePlan {
+    /// The index of the queue's family.
+    pub family: u32,
+    /// The index of the queue within its family.
+    pub queue: u32,
+    /// How many bits of its timestamps are meaningful; 0: it writes none.
+    pub timestamp_valid_bits: u32,
+}
+
+/// How a device will be opened and used.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    /// The queue that runs kernels and copies.
+    pub compute: LanePlan,
+    /// The memory types for each role.
+    pub memory: MemoryPlan,
+    /// The extensions to enable.
+    pub extensions: Vec<Extension>,
+    /// The features to enable.
+    pub features: FeatureSet,
+    /// The numbers that bound kernels and memory.
+    pub limits: DeviceLimits,
+    /// The bytes of the heap that counts as the device's memory, which buffers live in.
+    pub device_heap_bytes: u64,
+    /// The most bytes of one segment: what buffer, allocation and heap all allow.
+    pub max_segment_bytes: u64,
+    /// The version of Vulkan to keep to.
+    pub version: Version,
+}
+
+impl Plan {
+    /// Plans for the device, with every feature that it has but those of `without`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Config`] if `without` takes away what the runtime is built on;
+    /// [`ErrorKind::Unsupported`] for a device that a selection would not have taken.
+    pub(crate) fn new(info: &PhysicalInfo, without: FeatureSet) -> Result<Self> {
+        let features = features(info, without)?;
+        let compute =
+            compute_lane(info).ok_or_else(|| unusable(info, "none of its queues computes"))?;
+        let memory = MemoryPlan::new(info)
+            .ok_or_else(|| unusable(info, "it lacks memory types that Vulkan promises"))?;
+        let limits = info.limits;
+        let device_heap_bytes = memory.best(MemoryRole::Device).heap_bytes;
+        Ok(Self {
+            compute,
+            memory,
+            extensions: extensions(info),
+            features,
+            limits,
+            device_heap_bytes,
+            max_segment_bytes: device_heap_bytes
+                .min(limits.max_buffer_size)
+                .min(limits.max_memory_allocation_size),
+            version: info.usable_version,
+        })
+    }
+
+    /// The family of the queue that runs kernels and copies.
+    pub(crate) const fn compute_family(&self) -> u32 {
+        self.compute.family
+    }
+
+    /// Whether what the extension brings can be used on the device once it is opened.
+    pub(crate) fn has(&self, extension: Extension) -> bool {
+        extension.is_core_in(self.version) || self.extensions.contains(&extension)
+    }
+}
+
+fn features(info: &PhysicalInfo, without: FeatureSet) -> Result<FeatureSet> {
+    for feature in FOUNDATION {
+        if without.contains(feature) {
+            return Err(Error::new(
+                ErrorKind::Config,
+                format!(
+                    "the runtime is built on the feature {} and can't be opened without it; take \
+                     it out of without_features",
+                    feature.name()
+                ),
+            ));
+        }
+        if !info.features.contains(feature) {
+            let missing = vec![feature.name().to_owned()];
+            return Err(unusable(info, &format!("it lacks {}", feature.name()))
+                .with_details(Details::Features { missing }));
+        }
+    }
+    let mut features: FeatureSet = info
+        .features
+        .iter()
+        .filter(|&feature| !without.contains(feature))
+        .collect();
+    for (feature, base) in LEANS_ON {
+        if !features.contains(base) {
+            features.remove(feature);
+        }
+    }
+    Ok(features)
+}
+
+/// Every extension of ours that the device offers and that its version has not taken in.
+fn extensions(info: &PhysicalInfo) -> Vec<Extension> {
+    Extension::ALL
+        .iter()
+        .copied()
+        .filter(|extension| extension.is_enabled_at_device())
+        .filter(|extension| !extension.is_core_in(info.usable_version))
+        .filter(|&extension| info.offers(extension))
+        .collect()
+}
+
+/// The queue for kernels: of a family that writes timestamps if there is one, then of one without
+/// graphics (the desktop draws elsewhere), then of the first.
+fn compute_lane(info: &PhysicalInfo) -> Option<LanePlan> {
+    (0u32..)
+        .zip(&info.queue_families)
+        .filter(|(_, family)| family.count > 0 && family.flags.contains(QueueFlags::COMPUTE))
+        .min_by_key(|(_, family)| {
+            (
+                family.timestamp_valid_bits == 0,
+                family.flags.contains(QueueFlags::GRAPHICS),
+            )
+        })
+        .map(|(index, family)| LanePlan {
+            family: index,
+            queue: 0,
+            timestamp_valid_bits: family.timestamp_valid_bits,
+        })
+}
+
+#[cold]
+fn unusable(info: &PhysicalInfo, what: &str) -> Error {
+    Error::new(
+        ErrorKind::Unsupported,
+        format!("{} can't be used: {what}", info.name),
+    )
+}
+
+#[cfg(test)]
+#[path = "plan_tests.rs"]
+mod tests;
