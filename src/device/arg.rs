@@ -84,18 +84,20 @@ impl DeviceArg {
     }
 
     /// The device to switch to, for a call that sets the current device; nothing where a negative
-    /// index asks for no change.
+    /// index asks for no change. Asks for the number of devices only where it matters, so that what is
+    /// wrong with the argument itself is found first, and a no-op needs no device.
     ///
     /// # Errors
     ///
-    /// As [`index`](Self::index), and [`ErrorKind::InvalidDevice`] for an argument without an index.
-    pub(crate) fn switch(&self, count: u32) -> Result<Option<u32>> {
+    /// As [`index`](Self::index), [`ErrorKind::InvalidDevice`] for an argument without an index, and
+    /// what `count` gives.
+    pub(crate) fn switch(&self, count: impl FnOnce() -> Result<u32>) -> Result<Option<u32>> {
         match self.given_index() {
             Some(index) if index < 0 => Ok(None),
-            Some(index) => in_range(index, count).map(Some),
+            Some(index) => in_range(index, count()?).map(Some),
             None => {
                 self.check()?;
-                Err(index_needed(count))
+                Err(index_needed())
             }
         }
     }
@@ -105,11 +107,16 @@ impl DeviceArg {
     /// # Errors
     ///
     /// As [`switch`](Self::switch), but an absent argument is accepted.
-    pub(crate) fn guard(&self, count: u32) -> Result<Option<u32>> {
-        match &self.0 {
-            Given::Current => Ok(None),
-            _ => self.switch(count),
+    pub(crate) fn guard(&self, count: impl FnOnce() -> Result<u32>) -> Result<Option<u32>> {
+        if self.is_current() {
+            return Ok(None);
         }
+        self.switch(count)
+    }
+
+    /// Whether the argument is absent.
+    pub(crate) fn is_current(&self) -> bool {
+        matches!(self.0, Given::Current)
     }
 
     fn given_index(&self) -> Option<i128> {
@@ -172,12 +179,12 @@ fn negative(index: i128) -> Error {
 }
 
 #[cold]
-fn index_needed(count: u32) -> Error {
+fn index_needed() -> Error {
     Error::new(
         ErrorKind::InvalidDevice,
         format!(
-            "this call needs the index of a device, and none was given; {}",
-            Existing(count)
+            "a device without an index can't be made the current one; give its index, as 0 or \
+             \"{KIND}:0\""
         ),
     )
 }
@@ -245,7 +252,12 @@ mod tests {
     }
 
     fn switch(arg: impl Into<DeviceArg>) -> Result<Option<u32>> {
-        arg.into().switch(4)
+        arg.into().switch(|| Ok(4))
+    }
+
+    /// A number of devices that must not be asked for.
+    fn unasked() -> Result<u32> {
+        panic!("the argument alone decides");
     }
 
     #[test]
@@ -322,8 +334,8 @@ mod tests {
     #[test]
     fn a_negative_index_changes_nothing_where_a_device_is_set_and_is_refused_elsewhere() {
         for negative in [-1, i32::MIN] {
-            assert_eq!(switch(negative).unwrap(), None);
-            assert_eq!(DeviceArg::from(negative).guard(4).unwrap(), None);
+            assert_eq!(DeviceArg::from(negative).switch(unasked).unwrap(), None);
+            assert_eq!(DeviceArg::from(negative).guard(unasked).unwrap(), None);
             let error = index(negative).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidDevice);
         }
@@ -338,20 +350,19 @@ mod tests {
             DeviceArg::from("vulkan"),
             DeviceArg::CURRENT,
         ] {
-            let error = indexless.switch(4).unwrap_err();
+            let error = indexless.switch(unasked).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidDevice);
-            assert!(error.to_string().contains("needs the index"), "{error}");
+            assert!(error.to_string().contains("without an index"), "{error}");
         }
-        let error = switch("cuda:0").unwrap_err();
+        let error = DeviceArg::from("cuda:0").switch(unasked).unwrap_err();
         assert!(error.to_string().contains("\"cuda\""), "{error}");
         assert_eq!(switch("vulkan:3").unwrap(), Some(3));
     }
 
     #[test]
     fn a_guard_of_nothing_switches_nothing() {
-        assert_eq!(DeviceArg::CURRENT.guard(4).unwrap(), None);
-        assert_eq!(DeviceArg::CURRENT.guard(0).unwrap(), None);
-        assert_eq!(DeviceArg::from(1).guard(4).unwrap(), Some(1));
-        assert!(DeviceArg::from(Device::any()).guard(4).is_err());
+        assert_eq!(DeviceArg::CURRENT.guard(unasked).unwrap(), None);
+        assert_eq!(DeviceArg::from(1).guard(|| Ok(4)).unwrap(), Some(1));
+        assert!(DeviceArg::from(Device::any()).guard(unasked).is_err());
     }
 }

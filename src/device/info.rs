@@ -227,11 +227,6 @@ pub(crate) struct PhysicalInfo {
 }
 
 impl PhysicalInfo {
-    /// Whether what the extension brings can be used: it is offered, or part of the usable version.
-    pub(crate) fn has(&self, extension: Extension) -> bool {
-        extension.is_usable(self.usable_version, &self.extensions)
-    }
-
     /// Whether the device lists the extension.
     pub(crate) fn offers(&self, extension: Extension) -> bool {
         self.extensions.contains(extension.name())

@@ -8,7 +8,7 @@ pub(crate) mod extension;
 pub(crate) mod feature;
 pub(crate) mod info;
 mod limits;
-mod mask;
+pub(crate) mod mask;
 pub(crate) mod memory_info;
 pub(crate) mod memory_plan;
 mod name;
