@@ -322,7 +322,8 @@ mod tests {
         assert_eq!(numbers(&list), expected);
         assert_eq!(numbers(&list[..]), expected);
         let array = [list[0], list[1]];
-        assert_eq!(numbers(&array), expected);
+        let reference: &[Arg<'_>; 2] = &array;
+        assert_eq!(numbers(reference), expected);
         assert_eq!(numbers(array), expected);
         assert_eq!(
             numbers((Address::new(16), Arg::block(&[0u32; 3]))),

@@ -2,6 +2,7 @@
 
 pub(crate) mod args;
 pub(crate) mod check;
+pub(crate) mod glsl;
 pub(crate) mod grid;
 pub(crate) mod interface;
 mod scalar;

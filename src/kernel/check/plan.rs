@@ -3,7 +3,7 @@
 use super::describe::Slot;
 use super::mismatch;
 use crate::device::DeviceLimits;
-use crate::error::{ErrorKind, Result};
+use crate::error::Result;
 use crate::kernel::grid::Grid;
 use crate::kernel::interface::{Access, Binding, BindingKind, Interface, Member, PushBlock, Type};
 use crate::kernel::value::{ArgValue, Argument, MemoryArg, Owner};

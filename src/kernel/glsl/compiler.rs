@@ -1,0 +1,169 @@
+//! GLSL through shaderc.
+
+use std::sync::OnceLock;
+
+use shaderc::{
+    CompileOptions, Compiler, EnvVersion, IncludeType, OptimizationLevel, ResolvedInclude,
+    ShaderKind, SpirvVersion, TargetEnv,
+};
+
+use super::GlslRequest;
+use super::include::Includes;
+use crate::error::{Error, ErrorKind, Result};
+
+/// What messages call a text that is in no file.
+const NOWHERE: &str = "shader.comp";
+
+/// A message shows so many lines of the compiler's; a fault in a macro can give thousands.
+const MAX_LINES: usize = 40;
+
+/// The one compiler: it takes milliseconds to make, and may be used by many threads at once.
+static COMPILER: OnceLock<Result<Compiler, shaderc::Error>> = OnceLock::new();
+
+pub(super) fn compile(request: &GlslRequest<'_>) -> Result<Vec<u32>> {
+    let name = match request.file {
+        Some(file) => file.display().to_string(),
+        None => NOWHERE.to_owned(),
+    };
+    let source = without_bom(request.source);
+    // The compiler takes C strings.
+    if let Some(line) = line_of_nul(source) {
+        return Err(refused(&format!(
+            "{name}:{line}: error: a NUL character: this is not GLSL text"
+        )));
+    }
+    check_version(source).map_err(|text| refused(&format!("{name}:1: error: {text}")))?;
+    let compiler = COMPILER.get_or_init(Compiler::new);
+    let compiler = compiler.as_ref().map_err(failed)?;
+    let includes = Includes::new(
+        request.file.is_none().then_some(NOWHERE),
+        request.include_dirs,
+    );
+    let mut options = CompileOptions::new().map_err(|error| failed(&error))?;
+    options.set_target_env(TargetEnv::Vulkan, EnvVersion::Vulkan1_2 as u32);
+    options.set_target_spirv(SpirvVersion::V1_5);
+    options.set_optimization_level(OptimizationLevel::Zero);
+    for (macro_name, value) in request.defines {
+        check_macro(macro_name, value)?;
+        options.add_macro_definition(macro_name, Some(value));
+    }
+    options.set_include_callback(|requested, kind, requesting, depth| {
+        let in_quotes = kind == IncludeType::Relative;
+        let found = includes.find(requested, in_quotes, requesting, depth)?;
+        Ok(ResolvedInclude {
+            resolved_name: found.name,
+            content: without_bom(&found.content).to_owned(),
+        })
+    });
+    let compiled =
+        compiler.compile_into_spirv(source, ShaderKind::Compute, &name, "main", Some(&options));
+    match compiled {
+        Ok(module) => Ok(module.as_binary().to_vec()),
+        Err(shaderc::Error::CompilationError(_, text)) => Err(refused(&text)),
+        Err(error) => Err(failed(&error)),
+    }
+}
+
+/// Some editors put a byte order mark first, which the compiler takes for a fault.
+fn without_bom(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
+fn line_of_nul(source: &str) -> Option<usize> {
+    let nul = source.find('\0')?;
+    Some(source[..nul].matches('\n').count() + 1)
+}
+
+/// Sees that the text says first which version of GLSL it is in, and that this one has compute
+/// shaders: for others the compiler also prints its own built-in declarations, all of them.
+fn check_version(source: &str) -> core::result::Result<(), String> {
+    let version = after_comments(source)
+        .strip_prefix('#')
+        .and_then(|directive| {
+            directive
+                .trim_start_matches([' ', '\t'])
+                .strip_prefix("version")
+        })
+        .ok_or("a compute shader starts with its version, as `#version 450`")?;
+    let number = version.trim_start_matches([' ', '\t']);
+    let end = number.find(|c: char| !c.is_ascii_digit());
+    match number[..end.unwrap_or(number.len())].parse::<u64>() {
+        Ok(number) if number >= 310 => Ok(()),
+        _ => Err("`#version` must be 430 or later, or 310 es or later, for compute shaders".into()),
+    }
+}
+
+/// The text from its first character that is neither blank nor in a comment.
+fn after_comments(mut source: &str) -> &str {
+    loop {
+        source = source.trim_start();
+        let comment_end = if source.starts_with("//") {
+            source.find('\n')
+        } else if source.starts_with("/*") {
+            source.find("*/").map(|start| start + 2)
+        } else {
+            return source;
+        };
+        source = comment_end.map_or("", |end| &source[end..]);
+    }
+}
+
+/// Sees that a macro is one line with a name of GLSL's.
+fn check_macro(name: &str, value: &str) -> Result<()> {
+    let is_start = |c: char| c.is_ascii_alphabetic() || c == '_';
+    let is_name =
+        name.starts_with(is_start) && name.chars().all(|c| is_start(c) || c.is_ascii_digit());
+    if !is_name {
+        return Err(Error::new(
+            ErrorKind::InvalidArgument,
+            format!(
+                "{name:?} is not a name that GLSL can define; a name has letters, digits and \
+                 underscores, and starts with no digit"
+            ),
+        ));
+    }
+    if value.contains(['\0', '\n', '\r']) {
+        return Err(Error::new(
+            ErrorKind::InvalidArgument,
+            format!("the value of the macro {name} is {value:?}; a macro has one line"),
+        ));
+    }
+    Ok(())
+}
+
+/// The compiler's messages, without its count of them.
+fn refused(text: &str) -> Error {
+    let lines: Vec<String> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty() && !is_count(line))
+        // What the compiler adds to the texts of `Includes`.
+        .map(|line| line.replace(" for header name: ", ", to include "))
+        .collect();
+    let shown = &lines[..lines.len().min(MAX_LINES)];
+    let mut message = format!("the GLSL does not compile:\n{}", shown.join("\n"));
+    if lines.len() > MAX_LINES {
+        message.push_str(&format!("\n... and {} more lines", lines.len() - MAX_LINES));
+    }
+    if message.contains("Missing entry point") {
+        message.push_str(
+            "\nThe entry point of GLSL is always `void main()`; a macro can rename another function, \
+             as `#define saxpy main`.",
+        );
+    }
+    Error::new(ErrorKind::ShaderCompile, message)
+}
+
+/// Whether a line is the compiler's count, as `2 errors generated.`.
+fn is_count(line: &str) -> bool {
+    line.ends_with("generated.") && line.starts_with(|c: char| c.is_ascii_digit())
+}
+
+fn failed(error: &shaderc::Error) -> Error {
+    Error::new(
+        ErrorKind::ShaderCompile,
+        format!("the GLSL compiler itself failed: {error}"),
+    )
+}
+
+#[cfg(test)]
+mod tests;
