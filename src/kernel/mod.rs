@@ -5,8 +5,10 @@ pub(crate) mod check;
 pub(crate) mod glsl;
 pub(crate) mod grid;
 pub(crate) mod interface;
+pub(crate) mod reflect;
 mod scalar;
 pub(crate) mod source;
+pub(crate) mod spirv;
 pub(crate) mod value;
 
 pub use args::{Address, Arg, Args};
