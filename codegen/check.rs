@@ -4,13 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::fault::Faults;
 use super::fields::Word;
-use super::model::{Arg, Body, Call, Entry, ErrorText, Handwritten, ROOT, Spec, TypeRow};
-use super::rust::{self, Type};
+use super::model::{
+    Arg, Body, Call, Entry, ErrorText, Handwritten, ROOT, Spec, TypeRow, Unresolved,
+};
+use super::names;
 use super::text;
+use super::types::Type;
 
 /// Notes everything that is wrong with the spec.
 pub fn check(spec: &Spec, faults: &Faults) {
     let check = Check::new(spec, faults);
+    let has_form = faults.is_empty();
     check.declarations();
     for row in &spec.types {
         check.type_row(row);
@@ -27,7 +31,10 @@ pub fn check(spec: &Spec, faults: &Faults) {
     for written in &spec.handwritten {
         check.handwritten(written);
     }
-    check.unused();
+    // Of a spec that could not be read whole, nobody knows what it uses.
+    if has_form {
+        check.unused();
+    }
 }
 
 struct Check<'a> {
@@ -66,18 +73,18 @@ impl<'a> Check<'a> {
         let mut names = Names::default();
         for kind in &self.spec.kinds {
             names.add(kind, self.faults);
-            self.refuse(kind, rust::refuse_type_name(kind.as_str()));
+            self.refuse(kind, names::refuse_type_name(kind.as_str()));
         }
         let mut names = Names::default();
         let objects = self.spec.objects.iter().map(|object| &object.name);
         for name in self.spec.uses.iter().chain(objects) {
             names.add(name, self.faults);
-            self.refuse(name, rust::refuse_type_name(name.as_str()));
+            self.refuse(name, names::refuse_type_name(name.as_str()));
         }
     }
 
     fn type_row(&self, row: &TypeRow) {
-        self.refuse(&row.name, rust::refuse_snake_name(row.name.as_str()));
+        self.refuse(&row.name, names::refuse_snake_name(row.name.as_str()));
         if row.take.is_none() && row.returns.is_none() {
             self.faults
                 .add(&row.name.at, "needs `take`, `returns` or both");
@@ -108,10 +115,8 @@ impl<'a> Check<'a> {
                 for fault in parsed.faults(&self.types) {
                     self.faults.add(&word.at, fault);
                 }
-                if !parsed.is_sized() {
-                    self.faults
-                        .add(&word.at, format!("`{parsed}` has no size: borrow it"));
-                }
+                let outer = parsed.outer_fault();
+                self.refuse(word, outer);
                 Some(parsed)
             }
             Err(fault) => {
@@ -127,7 +132,10 @@ impl<'a> Check<'a> {
         let mut names = Names::default();
         for module in &self.spec.modules {
             names.add(&module.name, self.faults);
-            self.refuse(&module.name, rust::refuse_snake_name(module.name.as_str()));
+            self.refuse(
+                &module.name,
+                names::refuse_module_name(module.name.as_str()),
+            );
             self.refuse(&module.torch, text::refuse_dotted(module.torch.as_str()));
             if !module.name.text.is_empty() && module.functions.is_empty() {
                 let name = module.name.as_str();
@@ -168,7 +176,7 @@ impl<'a> Check<'a> {
     }
 
     fn entry(&self, entry: &Entry, list: &[Entry]) {
-        self.refuse(&entry.name, rust::refuse_snake_name(entry.name.as_str()));
+        self.refuse(&entry.name, names::refuse_snake_name(entry.name.as_str()));
         self.origin(&entry.origin, entry.upstream.as_ref());
         self.version(&entry.since);
         self.proof(entry.proved_by.as_ref());
@@ -207,7 +215,7 @@ impl<'a> Check<'a> {
                 && proof
                     .as_str()
                     .split("::")
-                    .all(|part| rust::refuse_snake_name(part).is_none());
+                    .all(|part| names::refuse_snake_name(part).is_none());
             let fault = "names no test, as `stream::waits_for_all` does".to_string();
             self.refuse(proof, (!good).then_some(fault));
         }
@@ -242,7 +250,7 @@ impl<'a> Check<'a> {
         let Some(target) = successor.filter(|target| !target.text.is_empty()) else {
             return;
         };
-        match resolve(entry, list) {
+        match entry.lasting(list) {
             Ok(_) => {}
             Err(Unresolved::Unknown(name)) if name == target.as_str() => {
                 self.faults
@@ -266,7 +274,7 @@ impl<'a> Check<'a> {
         let mut names = Names::default();
         for arg in &call.args {
             names.add(&arg.name, self.faults);
-            self.refuse(&arg.name, rust::refuse_snake_name(arg.name.as_str()));
+            self.refuse(&arg.name, names::refuse_snake_name(arg.name.as_str()));
             self.row(&arg.row, "take", |row| row.take.is_some());
         }
         if let Some(returns) = &call.returns {
@@ -319,7 +327,7 @@ impl<'a> Check<'a> {
         self.version(&written.since);
         self.proof(written.proved_by.as_ref());
         let (holder, name) = written.split();
-        self.refuse(&written.name, rust::refuse_snake_name(name));
+        self.refuse(&written.name, names::refuse_snake_name(name));
         if !self.spec.lists().any(|(known, _)| known == holder) {
             let fault = format!("`{holder}` is no module and no object of the spec");
             self.refuse(&written.name, Some(fault));
@@ -363,32 +371,6 @@ impl<'a> Check<'a> {
             self.refuse(name, (!names.contains(name.as_str())).then_some(fault));
         }
     }
-}
-
-/// Why an entry has no successor that lasts.
-pub enum Unresolved {
-    Unknown(String),
-    /// The names on the way, the first one again at the end.
-    Circle(Vec<String>),
-}
-
-/// Follows aliases and successors to the entry that is not deprecated; the entry itself, if so.
-pub fn resolve<'a>(entry: &'a Entry, list: &'a [Entry]) -> Result<&'a Entry, Unresolved> {
-    let mut way = vec![entry.name.as_str()];
-    let mut current = entry;
-    while let Some(next) = current.successor() {
-        let name = next.as_str();
-        let found = list.iter().find(|other| other.name.as_str() == name);
-        current = found.ok_or_else(|| Unresolved::Unknown(name.into()))?;
-        let seen = way.contains(&name);
-        way.push(name);
-        if seen {
-            return Err(Unresolved::Circle(
-                way.into_iter().map(String::from).collect(),
-            ));
-        }
-    }
-    Ok(current)
 }
 
 /// The names seen so far in one place, to find the second of one name.

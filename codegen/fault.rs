@@ -41,6 +41,11 @@ impl Faults {
         self.0.borrow_mut().push((at.to_vec(), text.into()));
     }
 
+    /// Whether nothing is wrong so far.
+    pub fn is_empty(&self) -> bool {
+        self.0.borrow().is_empty()
+    }
+
     /// Gives every fault its line and its entry; none, if nothing was wrong.
     pub fn resolve(self, file: &str, text: &str, root: &Node) -> Vec<Fault> {
         let mut faults: Vec<Fault> = self

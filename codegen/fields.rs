@@ -162,13 +162,15 @@ pub fn rows<'a>(node: &'a Node, at: Path, faults: &'a Faults) -> Vec<(Word, &'a 
 /// A text that must be one and must not be empty.
 pub fn word(node: &Node, at: Path, faults: &Faults) -> Word {
     let text = match node {
-        Node::Text(text) => text.trim().to_string(),
+        Node::Text(text) => text.trim(),
+        Node::Nothing => "",
         other => {
+            let quotes = match other {
+                Node::Other(_) => "; quotes make it one",
+                _ => "",
+            };
             let found = other.describe();
-            faults.add(
-                &at,
-                format!("expected a text, found {found}; quotes make it one"),
-            );
+            faults.add(&at, format!("expected a text, found {found}{quotes}"));
             return Word {
                 text: String::new(),
                 at,
@@ -181,7 +183,10 @@ pub fn word(node: &Node, at: Path, faults: &Faults) -> Word {
     if let Some(bad) = text.chars().find(|c| c.is_control() && *c != '\n') {
         faults.add(&at, format!("holds the control character {bad:?}"));
     }
-    Word { text, at }
+    Word {
+        text: text.into(),
+        at,
+    }
 }
 
 fn child(at: &[usize], position: usize) -> Path {

@@ -7,9 +7,11 @@ mod fault;
 mod fields;
 mod layout;
 mod model;
+mod names;
 mod render;
-mod rust;
+mod template;
 mod text;
+mod types;
 pub mod yaml;
 
 pub use fault::Fault;
@@ -52,12 +54,14 @@ pub fn generate(spec: &str, templates: &[(&str, &str)]) -> Result<String, Vec<Fa
     };
     let faults = fault::Faults::default();
     let model = model::Spec::read(&root, &faults);
-    check::check(&model, &faults);
+    if let Some(model) = &model {
+        check::check(model, &faults);
+    }
     found.extend(faults.resolve(SPEC, spec, &root));
-    if !found.is_empty() {
+    let Some(model) = model.filter(|_| found.is_empty()) else {
         found.sort();
         return Err(found);
-    }
+    };
     render::render(&model, templates).map_err(|text| {
         vec![Fault {
             file: TEMPLATES.0.into(),

@@ -109,6 +109,13 @@ pub struct Handwritten {
     pub proved_by: Option<Word>,
 }
 
+/// Why an entry has no successor that lasts.
+pub enum Unresolved {
+    Unknown(String),
+    /// The names on the way, the first one again at the end.
+    Circle(Vec<String>),
+}
+
 impl Entry {
     /// The entry that comes after this one, if it is an alias or goes out of use.
     pub fn successor(&self) -> Option<&Word> {
@@ -117,15 +124,48 @@ impl Entry {
             Body::Call(call) => call.successor.as_ref(),
         }
     }
+
+    /// The entry whose signature and body this one has: the end of its aliases, or itself.
+    pub fn target<'a>(&'a self, list: &'a [Self]) -> Result<&'a Self, Unresolved> {
+        self.follow(list, |entry| match &entry.body {
+            Body::Alias(target) => Some(target),
+            Body::Call(_) => None,
+        })
+    }
+
+    /// The entry to use instead of this one: the end of its successors, or itself.
+    pub fn lasting<'a>(&'a self, list: &'a [Self]) -> Result<&'a Self, Unresolved> {
+        self.follow(list, Self::successor)
+    }
+
+    fn follow<'a>(
+        &'a self,
+        list: &'a [Self],
+        next: impl Fn(&Self) -> Option<&Word>,
+    ) -> Result<&'a Self, Unresolved> {
+        let mut way = vec![self.name.as_str()];
+        let mut current = self;
+        while let Some(name) = next(current) {
+            let name = name.as_str();
+            let found = list.iter().find(|other| other.name.as_str() == name);
+            current = found.ok_or_else(|| Unresolved::Unknown(name.into()))?;
+            let seen = way.contains(&name);
+            way.push(current.name.as_str());
+            if seen {
+                return Err(Unresolved::Circle(
+                    way.into_iter().map(String::from).collect(),
+                ));
+            }
+        }
+        Ok(current)
+    }
 }
 
 impl Spec {
-    /// Reads the tree of `spec/api.yaml`, noting every fault of form.
-    pub fn read(root: &Node, faults: &Faults) -> Self {
+    /// Reads the tree of `spec/api.yaml`, noting every fault of form. `None`: it is no map at all.
+    pub fn read(root: &Node, faults: &Faults) -> Option<Self> {
         let mut spec = Self::default();
-        let Some(mut fields) = Fields::open(root, Vec::new(), faults) else {
-            return spec;
-        };
+        let mut fields = Fields::open(root, Vec::new(), faults)?;
         spec.uses = words(&mut fields, "uses");
         spec.kinds = words(&mut fields, "kinds");
         for (name, node) in fields.rows("types") {
@@ -142,7 +182,7 @@ impl Spec {
         spec.objects = fields.all("objects", Object::read);
         spec.handwritten = fields.all("handwritten", Handwritten::read);
         fields.close();
-        spec
+        Some(spec)
     }
 
     /// Every list of entries with the name of what holds it.

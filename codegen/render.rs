@@ -1,54 +1,13 @@
-//! Turns a checked spec into views, lists of finished lines, and fills the templates with them.
+//! Turns a checked spec into what the templates take: lists of finished lines.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use minijinja::syntax::SyntaxConfig;
-use minijinja::value::{Serde, Value, ValueKind};
-use minijinja::{Environment, UndefinedBehavior};
-use serde::Serialize;
-
-use super::TEMPLATES;
-use super::check::resolve;
 use super::docs;
 use super::layout::{self, INDENT};
 use super::model::{Body, Call, Entry, ErrorText, Module, Object, ROOT, Spec, TypeRow};
-use super::rust::{self, Type};
-
-/// Everything a template may speak of.
-#[derive(Serialize)]
-struct Surface {
-    modules: Vec<ModuleView>,
-    objects: Vec<ObjectView>,
-}
-
-#[derive(Serialize)]
-struct ModuleView {
-    name: String,
-    is_root: bool,
-    docs: Vec<String>,
-    /// Groups of lines, with a blank line between two groups.
-    imports: Vec<Vec<String>>,
-    bodies: String,
-    functions: Vec<FunctionView>,
-}
-
-#[derive(Serialize)]
-struct ObjectView {
-    name: String,
-    bodies: String,
-    functions: Vec<FunctionView>,
-}
-
-/// A function or method; every text is a list of finished lines without their indentation.
-#[derive(Serialize)]
-struct FunctionView {
-    docs: Vec<String>,
-    attributes: Vec<String>,
-    signature: Vec<String>,
-    call: Vec<String>,
-    /// What the bodies trait declares; nothing for an alias, which has no body.
-    declaration: Vec<String>,
-}
+use super::names;
+use super::template::{FunctionView, ModuleView, ObjectView, Surface, fill};
+use super::types::{self, Type};
 
 /// Renders the surface with the templates, each given as its name and its text.
 pub fn render(spec: &Spec, templates: &[(&str, &str)]) -> Result<String, String> {
@@ -62,34 +21,6 @@ pub fn render(spec: &Spec, templates: &[(&str, &str)]) -> Result<String, String>
         objects: spec.objects.iter().map(|o| renderer.object(o)).collect(),
     };
     fill(&surface, templates).map_err(|error| format!("{error:#}"))
-}
-
-fn fill(surface: &Surface, templates: &[(&str, &str)]) -> Result<String, minijinja::Error> {
-    let mut environment = Environment::new();
-    let mut syntax = SyntaxConfig::builder();
-    syntax
-        .trim_blocks(true)
-        .lstrip_blocks(true)
-        .keep_trailing_newline(true);
-    environment.set_syntax(syntax.build()?);
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    // Both let an undefined value pass, which strictness is there to refuse.
-    environment.remove_filter("default");
-    environment.remove_test("defined");
-    // Strictness says nothing about these, and their printed form is no Rust.
-    environment.set_formatter(|out, state, value: &Value| match value.kind() {
-        ValueKind::None | ValueKind::Bool => Err(minijinja::Error::new(
-            minijinja::ErrorKind::BadSerialization,
-            format!("a template prints `{value}`"),
-        )),
-        _ => minijinja::escape_formatter(out, state, value),
-    });
-    for (name, text) in templates {
-        environment.add_template(name, text)?;
-    }
-    environment
-        .get_template(TEMPLATES.1[0])?
-        .render(Serde(surface))
 }
 
 struct Renderer<'a> {
@@ -111,7 +42,7 @@ impl Renderer<'_> {
     fn module(&self, module: &Module) -> ModuleView {
         let name = module.name.as_str();
         let is_root = name == ROOT;
-        let bodies = format!("{}Bodies", rust::camel(name));
+        let bodies = format!("{}Bodies", names::camel(name));
         let place = Place {
             torch: module.torch.as_str(),
             bodies: &bodies,
@@ -178,7 +109,7 @@ impl Renderer<'_> {
         }
         let library: Vec<String> = used
             .iter()
-            .filter_map(|name| rust::library_import(name))
+            .filter_map(|name| types::library_import(name))
             .map(|path| format!("use {path};"))
             .collect();
         let declared = self
@@ -210,143 +141,72 @@ impl Renderer<'_> {
     }
 
     fn functions(&self, list: &[Entry], place: &Place<'_>) -> Vec<FunctionView> {
-        let view = |entry: &Entry| match (&entry.body, resolve(entry, list)) {
-            (Body::Call(call), target) => Some(self.function(entry, call, target.ok(), place)),
-            (Body::Alias(_), Ok(target)) => self.alias(entry, target, place),
-            // A checked spec has none.
-            (Body::Alias(_), Err(_)) => None,
-        };
+        let view = |entry| self.function(entry, list, place);
         list.iter().filter_map(view).collect()
     }
 
-    fn function(
-        &self,
-        entry: &Entry,
-        call: &Call,
-        target: Option<&Entry>,
-        place: &Place<'_>,
-    ) -> FunctionView {
-        let mut given = Vec::new();
-        let mut passed = vec![
-            if place.method {
-                "self"
-            } else {
-                "&Runtime::current()"
-            }
-            .into(),
-        ];
-        let mut body_args = Vec::new();
-        match call.receiver.as_ref().map(|word| word.as_str()) {
-            Some("mut") => given.push("&mut self".to_string()),
-            Some(_) => given.push("&self".to_string()),
-            None => {}
-        }
-        body_args.push(given.first().cloned().unwrap_or_else(|| "&self".into()));
-        for arg in &call.args {
-            let name = arg.name.as_str();
-            if let Some(take) = self.take(arg.row.as_str()) {
-                given.push(format!("{name}: {take}"));
-                let (pass, body) = handed_down(name, &take);
-                passed.push(pass);
-                body_args.push(format!("{name}: {body}"));
-            }
-        }
-        let result = self.result(call);
-        let name = entry.name.as_str();
-        let mut declaration = Vec::new();
-        if self.is_fallible(call) {
-            declaration.push(TRACK_CALLER.to_string());
-        }
-        let head = format!("fn {name}");
-        // The trait of a module is as far in as its functions; that of an object stands at the edge.
-        let inside = if place.method { 0 } else { place.indent } + INDENT;
-        declaration.extend(layout::signature(&head, &body_args, &result, ";", inside));
-        let successor = target.filter(|target| target.name.as_str() != name);
-        FunctionView {
-            docs: docs::call(entry, call, &self.errors(call), place.torch, place.indent),
-            attributes: self.attributes(entry, call, successor, place),
-            signature: layout::signature(
-                &format!("pub {head}"),
-                &given,
-                &result,
-                " {",
-                place.indent,
-            ),
-            call: layout::call(
-                &format!("{}::{name}", place.bodies),
-                &passed,
-                place.indent + INDENT,
-            ),
-            declaration,
-        }
-    }
-
-    fn alias(&self, entry: &Entry, target: &Entry, place: &Place<'_>) -> Option<FunctionView> {
+    /// A function or method. `None` is for what a checked spec has not: a successor that is nowhere.
+    fn function(&self, entry: &Entry, list: &[Entry], place: &Place<'_>) -> Option<FunctionView> {
+        let target = entry.target(list).ok()?;
         let Body::Call(call) = &target.body else {
             return None;
         };
-        let mut view = self.function(target, call, None, place);
-        let name = entry.name.as_str();
-        let successor = target.name.as_str();
-        let mut given: Vec<String> = Vec::new();
-        let mut passed = Vec::new();
-        if let Some(receiver) = &call.receiver {
-            given.push(
-                if receiver.as_str() == "mut" {
-                    "&mut self"
-                } else {
-                    "&self"
-                }
-                .into(),
-            );
-        }
-        for arg in &call.args {
-            if let Some(take) = self.take(arg.row.as_str()) {
-                given.push(format!("{}: {take}", arg.name.as_str()));
-                passed.push(arg.name.text.clone());
-            }
-        }
-        let path = if place.method {
-            format!("self.{successor}")
-        } else {
-            successor.into()
-        };
-        let head = format!("pub fn {name}");
         let errors = self.errors(call);
-        view.docs = docs::alias(entry, target, call, &errors, place.torch, place.indent);
-        view.attributes = self.attributes(entry, call, Some(target), place);
-        view.signature = layout::signature(&head, &given, &self.result(call), " {", place.indent);
-        view.call = layout::call(&path, &passed, place.indent + INDENT);
-        view.declaration.clear();
-        Some(view)
+        let result = self.result(call);
+        // An alias calls the body that it shares, so that it warns of nothing itself.
+        let name = target.name.as_str();
+        let is_alias = name != entry.name.as_str();
+        let head = format!("pub fn {}", entry.name.as_str());
+        let args = self.args(call, place);
+        let body = format!("{}::{name}", place.bodies);
+        let declaration = if is_alias {
+            Vec::new()
+        } else {
+            // The trait of an object stands at the edge, that of a module inside it.
+            let indent = if place.method { 0 } else { place.indent } + INDENT;
+            let tracked = (!errors.is_empty()).then(|| TRACK_CALLER.to_string());
+            let signature =
+                layout::signature(&format!("fn {name}"), &args.body, &result, ";", indent);
+            tracked.into_iter().chain(signature).collect()
+        };
+        Some(FunctionView {
+            docs: if is_alias {
+                docs::alias(entry, target, call, &errors, place.torch, place.indent)
+            } else {
+                docs::call(entry, call, &errors, place.torch, place.indent)
+            },
+            attributes: attributes(entry, entry.lasting(list).ok()?, !errors.is_empty(), place),
+            signature: layout::signature(&head, &args.given, &result, " {", place.indent),
+            call: layout::call(&body, &args.passed, place.indent + INDENT),
+            declaration,
+        })
     }
 
-    fn attributes(
-        &self,
-        entry: &Entry,
-        call: &Call,
-        successor: Option<&Entry>,
-        place: &Place<'_>,
-    ) -> Vec<String> {
-        let mut lines = Vec::new();
-        if let Some(name) = docs::torch_name(entry, place.torch) {
-            let alias = format!("alias = \"{name}\"");
-            lines.extend(layout::attribute("doc", &[alias], place.indent));
+    fn args(&self, call: &Call, place: &Place<'_>) -> Args {
+        let receiver = call.receiver.as_ref().map(|word| match word.as_str() {
+            "mut" => "&mut self",
+            _ => "&self",
+        });
+        let passed = if place.method {
+            "self"
+        } else {
+            "&Runtime::current()"
+        };
+        let mut args = Args {
+            given: receiver.map(String::from).into_iter().collect(),
+            passed: vec![passed.into()],
+            body: vec![receiver.unwrap_or("&self").into()],
+        };
+        for arg in &call.args {
+            let name = arg.name.as_str();
+            if let Some(take) = self.take(arg.row.as_str()) {
+                let (passed, body) = handed_down(name, &take);
+                args.given.push(format!("{name}: {take}"));
+                args.passed.push(passed);
+                args.body.push(format!("{name}: {body}"));
+            }
         }
-        if let (Some(version), Some(successor)) = (&entry.deprecated, successor) {
-            let since = format!("since = \"{}\"", version.as_str());
-            let note = format!("note = \"use `{}`\"", successor.name.as_str());
-            lines.extend(layout::attribute(
-                "deprecated",
-                &[since, note],
-                place.indent,
-            ));
-        }
-        // The place of a call is of use only where something can go wrong.
-        if self.is_fallible(call) {
-            lines.push(TRACK_CALLER.into());
-        }
-        lines
+        args
     }
 
     /// The errors of a call: those of its arguments, then its own, which may say more of the same.
@@ -408,6 +268,13 @@ impl Renderer<'_> {
     }
 }
 
+/// The arguments of a function: as it takes them, as it passes them on, and as the body takes them.
+struct Args {
+    given: Vec<String>,
+    passed: Vec<String>,
+    body: Vec<String>,
+}
+
 const TRACK_CALLER: &str = "#[track_caller]";
 
 /// How an argument is given to the body, and the type it has there.
@@ -419,4 +286,23 @@ fn handed_down(name: &str, take: &Type) -> (String, String) {
         Type::Impl(_, inner) => (format!("{name}.as_ref()"), format!("&{inner}")),
         other => (name.into(), other.to_string()),
     }
+}
+
+fn attributes(entry: &Entry, lasting: &Entry, fallible: bool, place: &Place<'_>) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(name) = docs::torch_name(entry, place.torch) {
+        let alias = format!("alias = \"{name}\"");
+        lines.extend(layout::attribute("doc", &[alias], place.indent));
+    }
+    if let Some(version) = &entry.deprecated {
+        let since = format!("since = \"{}\"", version.as_str());
+        let note = format!("note = \"use `{}`\"", lasting.name.as_str());
+        let items = [since, note];
+        lines.extend(layout::attribute("deprecated", &items, place.indent));
+    }
+    // The place of a call is of use only where something can go wrong.
+    if fallible {
+        lines.push(TRACK_CALLER.into());
+    }
+    lines
 }

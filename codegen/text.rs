@@ -1,6 +1,6 @@
 //! What the texts of a spec must be like: sentences, versions, names with dots, examples.
 
-use super::rust;
+use super::names;
 
 /// The longest summary that still is one line of docs.
 const SUMMARY: usize = 92;
@@ -105,7 +105,7 @@ fn is_word(part: &str) -> bool {
     !part.is_empty()
         && !part.starts_with(|c: char| c.is_ascii_digit())
         && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-        && !rust::is_yaml_word(part)
+        && !names::is_yaml_word(part)
 }
 
 fn fences_close(text: &str) -> bool {

@@ -12,8 +12,9 @@ use serde::de::{
 #[derive(Clone, Debug)]
 pub enum Node {
     Text(String),
-    /// What the reader took for a boolean, a number or nothing, as a phrase for an error.
+    /// What the reader took for a boolean or a number, as a phrase for an error.
     Other(String),
+    Nothing,
     List(Vec<Node>),
     /// In the order of the file; a key may occur more than once.
     Map(Vec<(String, Node)>),
@@ -31,9 +32,15 @@ pub struct Refusal {
 
 /// Reads a file. `Err` is a fault in the YAML itself, of which the reader tells one at a time.
 pub fn load(text: &str) -> Result<Node, Refusal> {
-    serde_yaml::from_str(text).map_err(|error| Refusal {
-        line: error.location().map(|place| place.line()),
-        text: error.to_string(),
+    serde_yaml::from_str(text).map_err(|error| {
+        let line = error.location().map(|place| place.line());
+        // The one refusal without a place is that of a second document.
+        let documents = text.lines().zip(1..);
+        let documents = documents.filter(|(line, _)| line.starts_with("---"));
+        Refusal {
+            line: line.or_else(|| Some(documents.last()?.1)),
+            text: error.to_string(),
+        }
     })
 }
 
@@ -93,6 +100,7 @@ impl Node {
         match self {
             Self::Text(text) => format!("the text `{text}`"),
             Self::Other(phrase) => phrase.clone(),
+            Self::Nothing => "nothing".into(),
             Self::List(_) => "a list".into(),
             Self::Map(_) => "a map".into(),
         }
@@ -142,8 +150,13 @@ impl<'de> Visitor<'de> for NodeVisitor {
         Ok(Node::Other(format!("the number {value}")))
     }
 
+    // What a file without any YAML is.
+    fn visit_none<E>(self) -> Result<Node, E> {
+        Ok(Node::Nothing)
+    }
+
     fn visit_unit<E>(self) -> Result<Node, E> {
-        Ok(Node::Other("nothing".into()))
+        Ok(Node::Nothing)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Node, A::Error> {
@@ -156,19 +169,33 @@ impl<'de> Visitor<'de> for NodeVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Node, A::Error> {
         let mut map = Vec::new();
-        while let Some(key) = access.next_key()? {
-            let key = match key {
-                Node::Text(key) => key,
-                other => {
-                    return Err(A::Error::custom(format!(
-                        "a key must be a text, found {}",
-                        other.describe()
-                    )));
-                }
-            };
+        while let Some(Key(key)) = access.next_key()? {
             map.push((key, access.next_value()?));
         }
         Ok(Node::Map(map))
+    }
+}
+
+/// A key, which must be a text; another fails at its place.
+struct Key(String);
+
+impl<'de> Deserialize<'de> for Key {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(KeyVisitor).map(Self)
+    }
+}
+
+struct KeyVisitor;
+
+impl Visitor<'_> for KeyVisitor {
+    type Value = String;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text as key; quotes make it one")
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<String, E> {
+        Ok(value.into())
     }
 }
 

@@ -152,7 +152,7 @@ pub fn current_device_index() -> Result<usize> {
 #[deprecated(since = "0.1.0", note = "use `current_device_index`")]
 #[track_caller]
 pub fn current_device_idx() -> Result<usize> {
-    current_device_index()
+    RootBodies::current_device_index(&Runtime::current())
 }
 
 /// Makes a device the calling thread's current one.
@@ -220,7 +220,7 @@ pub fn set_device_index(device: impl Into<DeviceArg>) -> Result<()> {
 #[deprecated(since = "0.1.0", note = "use `set_device_index`")]
 #[track_caller]
 pub fn set_device_idx(device: impl Into<DeviceArg>) -> Result<()> {
-    set_device_index(device)
+    RootBodies::set_device_index(&Runtime::current(), device.into())
 }
 
 /// What a device can do, from its data types to its limits.

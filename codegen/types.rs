@@ -1,70 +1,9 @@
-//! The little Rust that a spec may hold: names, and the types of its rows.
+//! The types that a row of the spec may have: a small part of Rust's, read and written again.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// Words that can't be names in edition 2024, now or one day, and those that read like keywords.
-const RESERVED: &[&str] = &[
-    "Self",
-    "abstract",
-    "as",
-    "async",
-    "await",
-    "become",
-    "box",
-    "break",
-    "const",
-    "continue",
-    "crate",
-    "do",
-    "dyn",
-    "else",
-    "enum",
-    "extern",
-    "false",
-    "final",
-    "fn",
-    "for",
-    "gen",
-    "if",
-    "impl",
-    "in",
-    "let",
-    "loop",
-    "macro",
-    "macro_rules",
-    "match",
-    "mod",
-    "move",
-    "mut",
-    "override",
-    "priv",
-    "pub",
-    "raw",
-    "ref",
-    "return",
-    "safe",
-    "self",
-    "static",
-    "struct",
-    "super",
-    "trait",
-    "true",
-    "try",
-    "type",
-    "typeof",
-    "union",
-    "unsafe",
-    "unsized",
-    "use",
-    "virtual",
-    "where",
-    "while",
-    "yield",
-];
-
-/// Plain words that one YAML reader or another takes for a boolean or for nothing.
-const YAML_WORDS: &[&str] = &["false", "n", "no", "null", "off", "on", "true", "y", "yes"];
+use super::names::RESERVED;
 
 /// Types of the language and its library: name, number of parameters, path to import.
 const LIBRARY: &[(&str, usize, Option<&str>)] = &[
@@ -93,64 +32,14 @@ const LIBRARY: &[(&str, usize, Option<&str>)] = &[
     ("usize", 0, None),
 ];
 
-/// What generated code means by these names, whatever the spec says.
-const TAKEN: &[&str] = &["AsRef", "Into", "Result", "Runtime"];
+/// Whether the library has a type of this name.
+pub fn is_library(name: &str) -> bool {
+    LIBRARY.iter().any(|row| row.0 == name)
+}
 
 /// The path to import a library type by, if it needs one.
 pub fn library_import(name: &str) -> Option<&'static str> {
     LIBRARY.iter().find(|row| row.0 == name)?.2
-}
-
-/// Whether YAML readers disagree about the word.
-pub fn is_yaml_word(word: &str) -> bool {
-    YAML_WORDS.contains(&word.to_ascii_lowercase().as_str()) || word == "~"
-}
-
-/// Why the word can't name a function, a method, an argument or a module; `None` if it can.
-pub fn refuse_snake_name(word: &str) -> Option<String> {
-    refuse_word(word).or_else(|| {
-        let first = word.starts_with(|c: char| c.is_ascii_lowercase());
-        let rest = word
-            .chars()
-            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-        let underscores = word.contains("__") || word.ends_with('_');
-        (!first || !rest || underscores)
-            .then(|| format!("`{word}` is no snake_case Rust name, as `memory_stats` is"))
-    })
-}
-
-/// Why the word can't name a type of the crate; `None` if it can.
-pub fn refuse_type_name(word: &str) -> Option<String> {
-    refuse_word(word).or_else(|| {
-        if TAKEN.contains(&word) || LIBRARY.iter().any(|row| row.0 == word) {
-            return Some(format!("`{word}` means something else in generated code"));
-        }
-        let first = word.starts_with(|c: char| c.is_ascii_uppercase());
-        let rest = word.chars().all(|c| c.is_ascii_alphanumeric());
-        (!first || !rest).then(|| format!("`{word}` is no CamelCase Rust name, as `MemoryInfo` is"))
-    })
-}
-
-fn refuse_word(word: &str) -> Option<String> {
-    if is_yaml_word(word) {
-        return Some(format!(
-            "`{word}` can't be a name: YAML readers disagree about what it is"
-        ));
-    }
-    RESERVED
-        .contains(&word)
-        .then(|| format!("`{word}` is a reserved word of Rust"))
-}
-
-/// `snake` as `Snake`, `rng_state` as `RngState`.
-pub fn camel(snake: &str) -> String {
-    let mut out = String::new();
-    for part in snake.split('_') {
-        let mut chars = part.chars();
-        out.extend(chars.next().map(|c| c.to_ascii_uppercase()));
-        out.push_str(chars.as_str());
-    }
-    out
 }
 
 /// A type as the spec may write it.
@@ -206,6 +95,20 @@ impl Type {
             Self::Slice(_) => false,
             Self::Named(name, _) => name != "str" && name != "Path",
             _ => true,
+        }
+    }
+
+    /// Why it can't be the whole type of an argument or a result.
+    pub fn outer_fault(&self) -> Option<String> {
+        match self {
+            Self::Tuple(types) if types.is_empty() => {
+                Some("`()` is what is meant by leaving it out".into())
+            }
+            // Rust has no `impl Into<&T>` without a named lifetime.
+            Self::Impl(_, inner) if inner.has_ref() => {
+                Some(format!("`{self}` borrows inside `impl`"))
+            }
+            _ => (!self.is_sized()).then(|| format!("`{self}` has no size: borrow it")),
         }
     }
 
