@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::interface::Scalar;
+use super::interface::{Scalar, SpecConstant};
 use super::scalar::Number;
+use super::spirv::words_from_bytes;
 use crate::error::{Error, ErrorKind, Result};
 
 /// What a kernel is built from: GLSL text, or a SPIR-V module.
@@ -114,6 +115,20 @@ macro_rules! spirv_from {
 spirv_from!(u32, Words);
 spirv_from!(u8, Bytes);
 
+impl Spirv<'_> {
+    /// The words; bytes are copied, since they may lie anywhere.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidModule` for bytes that are no SPIR-V, with what they are instead.
+    pub(crate) fn words(&self) -> Result<Cow<'_, [u32]>> {
+        match &self.0 {
+            SpirvKind::Words(words) => Ok(Cow::Borrowed(words)),
+            SpirvKind::Bytes(bytes) => words_from_bytes(bytes).map(Cow::Owned),
+        }
+    }
+}
+
 /// The value of a specialization constant.
 ///
 /// It comes from a `bool`, an integer or a float. Integers fit every integer constant that holds
@@ -172,6 +187,31 @@ impl SpecValue {
     }
 }
 
+/// The bits of each value in the constant with its id. A value for an id that no constant has is
+/// kept, with no bits: reflection refuses it.
+///
+/// # Errors
+///
+/// `InvalidArgument` for a value that its constant can't hold.
+pub(crate) fn constant_bits(
+    constants: &[SpecConstant],
+    values: &[(u32, SpecValue)],
+) -> Result<Vec<(u32, u64)>> {
+    let bits = values.iter().map(|&(id, value)| {
+        let Some(constant) = constants.iter().find(|constant| constant.id == id) else {
+            return Ok((id, 0));
+        };
+        let bits = value.bits_for(constant.ty).map_err(|error| {
+            error.context(match constant.name.as_str() {
+                "" => format!("specialization constant {id}"),
+                name => format!("specialization constant {id} (`{name}`)"),
+            })
+        })?;
+        Ok((id, bits))
+    });
+    bits.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,5 +267,50 @@ mod tests {
             error.to_string(),
             "i32 -1 is not a value of a constant of type u32"
         );
+    }
+
+    #[test]
+    fn bytes_at_any_address_become_words_or_the_readers_error() {
+        let mut bytes = vec![0xff];
+        for word in [0x0723_0203u32, 0x0001_0300, 0, 1, 0] {
+            bytes.extend(word.to_ne_bytes());
+        }
+        let module = Spirv::from(&bytes[1..]);
+        assert_eq!(
+            *module.words().unwrap(),
+            [0x0723_0203, 0x0001_0300, 0, 1, 0]
+        );
+        assert_eq!(*Spirv::from(&[7u32]).words().unwrap(), [7]);
+        let error = Spirv::from(b"void main() {}").words().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidModule);
+    }
+
+    #[test]
+    fn values_meet_the_types_of_the_constants_with_their_ids() {
+        let constant = |id, name: &str, ty| SpecConstant {
+            id,
+            name: name.into(),
+            ty,
+            default_bits: 0,
+        };
+        let constants = [
+            constant(0, "", Scalar::U32),
+            constant(7, "SCALE", Scalar::F32),
+        ];
+        let scale = u64::from(2.0f32.to_bits());
+        assert_eq!(
+            constant_bits(&constants, &[(7, 2.into()), (0, 64.into()), (9, 1.into())]).unwrap(),
+            [(7, scale), (0, 64), (9, 0)]
+        );
+        let text = |id, value: SpecValue| {
+            let error = constant_bits(&constants, &[(id, value)]).unwrap_err();
+            error.to_string()
+        };
+        assert_eq!(
+            text(7, 1e300.into()),
+            "specialization constant 7 (`SCALE`): f64 1e300 is not a value of a constant of type \
+             f32"
+        );
+        assert!(text(0, 0.5.into()).starts_with("specialization constant 0: f64 0.5"));
     }
 }

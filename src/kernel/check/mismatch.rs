@@ -271,7 +271,7 @@ pub(super) fn misaligned_address(
 ) -> Error {
     mismatch(format!(
         "{} is the address {address:#x}, and the shader relies on a multiple of {alignment} \
-         bytes; start the view at such a byte, or lower `buffer_reference_align` in the shader",
+         bytes; start the view at such a byte",
         argument(index, Slot::Member(member)),
     ))
     .with_details(Details::Limit {

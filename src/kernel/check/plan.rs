@@ -348,13 +348,13 @@ impl<'p> Planner<'p> {
     }
 }
 
-/// The bytes of a buffer that a descriptor needs to reach: a block without a runtime-sized tail uses
-/// no more than itself.
+/// The bytes of a buffer that a descriptor reaches: a uniform block uses no more than itself, and
+/// what devices bind as one is small.
 fn reach_bytes(binding: &Binding, len_bytes: u64) -> u64 {
-    if binding.stride_bytes > 0 || binding.fixed_bytes == 0 {
-        return len_bytes;
+    match binding.kind {
+        BindingKind::Storage => len_bytes,
+        BindingKind::Uniform => len_bytes.min(binding.fixed_bytes.next_multiple_of(16)),
     }
-    len_bytes.min(binding.fixed_bytes.next_multiple_of(16))
 }
 
 /// The access that is left of what the shader declares.

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod memory;
+mod modules;
 mod program;
 
 use crate::device::{DeviceLimits, FeatureSet};
