@@ -202,7 +202,7 @@ impl<M> ArgValue<'_, M> {
     }
 }
 
-/// What holds an [`ArgValue`]: itself, or an [`Arg`].
+/// What holds an [`ArgValue`]: itself, or an [`Arg`](super::args::Arg).
 pub(crate) trait Argument<'a>: Copy {
     /// What owns memory.
     type Owner: Owner + 'a;
