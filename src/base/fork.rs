@@ -3,15 +3,14 @@
 //!
 //! # Safety
 //!
-//! The two C handlers registered here only store to an atomic (in the child) or also take a lock
-//! with a bound (at exit), which is allowed where they run.
+//! The two C handlers registered here only store to an atomic (in the child) or also sleep within
+//! a bound (at exit), which is allowed where they run.
 #![allow(unsafe_code)]
 
-use core::sync::atomic::{AtomicU8, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use core::time::Duration;
 use std::sync::Once;
 
-use super::sync::Mutex;
 use crate::error::{Error, ErrorKind, Result};
 
 const OPEN: u8 = 0;
@@ -19,8 +18,8 @@ const FORKED: u8 = 1;
 const ENDING: u8 = 2;
 
 static STATE: AtomicU8 = AtomicU8::new(OPEN);
-/// Held around driver calls by threads of our own, so that the end of the process waits for them.
-static BACKGROUND: Mutex<()> = Mutex::new(());
+/// How many threads of our own are inside driver calls; the end of the process waits for them.
+static BACKGROUND: AtomicUsize = AtomicUsize::new(0);
 
 /// The check that opens every call that needs the runtime; it takes no lock.
 ///
@@ -72,8 +71,15 @@ pub(crate) fn register() {
 
 /// Runs `f`, which calls the driver on a thread of our own, unless the process is ending.
 pub(crate) fn in_background<R>(f: impl FnOnce() -> R) -> Option<R> {
-    let _held = BACKGROUND.lock();
-    may_call_driver().then(f)
+    struct Inside;
+    impl Drop for Inside {
+        fn drop(&mut self) {
+            BACKGROUND.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+    BACKGROUND.fetch_add(1, Ordering::SeqCst);
+    let _inside = Inside;
+    (STATE.load(Ordering::SeqCst) == OPEN).then(f)
 }
 
 #[cfg(unix)]
@@ -113,7 +119,7 @@ extern "C" fn mark_ending() {
     // A background thread that is inside a driver call ends it first; the wait is bounded, so that
     // a hanging driver does not hang the exit.
     for _ in 0..200 {
-        if BACKGROUND.try_lock().is_some() {
+        if BACKGROUND.load(Ordering::SeqCst) == 0 {
             return;
         }
         std::thread::sleep(Duration::from_millis(5));

@@ -1,0 +1,153 @@
+//! What the streams of one opened device share: the lane, spare command buffers, work that lost
+//! its stream, the pacer.
+
+use std::sync::{Arc, Weak};
+
+use super::pacer::Pacer;
+use super::recording::{Recording, Retained};
+use super::stream::{InFlight, StreamCore};
+use crate::base::{fork, sync::Mutex};
+use crate::error::Result;
+use crate::vk::{Commands, Device, Lane};
+
+/// How many idle command buffers are kept.
+const SPARE_MAX: usize = 32;
+
+/// The executing side of an opened device.
+///
+/// Dropped last of all that executes: it waits for the lane, then lets go of what was in flight.
+#[derive(Debug)]
+pub(crate) struct ExecDevice {
+    pacer: Pacer,
+    /// Work of streams that are gone, oldest first in each stream's part.
+    orphans: Mutex<Vec<InFlight>>,
+    spare: Mutex<Vec<(Commands, Vec<Retained>)>>,
+    /// Every stream that may have work, to wait for all of them.
+    streams: Mutex<Vec<Weak<StreamCore>>>,
+    lane: Arc<Lane>,
+    device: Arc<Device>,
+}
+
+impl ExecDevice {
+    pub(crate) fn new(device: &Arc<Device>) -> Result<Arc<Self>> {
+        let compute = device.plan().compute;
+        let lane = Arc::new(Lane::new(device, compute.family, compute.queue)?);
+        Ok(Arc::new(Self {
+            pacer: Pacer::new(&lane),
+            orphans: Mutex::new(Vec::new()),
+            spare: Mutex::new(Vec::new()),
+            streams: Mutex::new(Vec::new()),
+            lane,
+            device: Arc::clone(device),
+        }))
+    }
+
+    pub(crate) fn device(&self) -> &Arc<Device> {
+        &self.device
+    }
+
+    pub(crate) fn lane(&self) -> &Lane {
+        &self.lane
+    }
+
+    /// An empty recording, already begun.
+    pub(super) fn begin(&self) -> Result<Recording> {
+        let spare = self.spare.lock().pop();
+        let (mut commands, retained) = match spare {
+            Some(parts) => parts,
+            None => (
+                Commands::new(&self.device, self.device.plan().compute.family)?,
+                Vec::new(),
+            ),
+        };
+        commands.begin()?;
+        Ok(Recording::new(commands, retained))
+    }
+
+    /// Lets go of what finished recordings kept, and keeps their command buffers.
+    ///
+    /// Called with no lock held: what is let go of may free memory.
+    pub(super) fn recycle(&self, finished: impl IntoIterator<Item = Recording>) {
+        for recording in finished {
+            let (mut commands, mut retained) = recording.into_parts();
+            retained.clear();
+            // One that cannot be reset is dropped.
+            if commands.reset().is_ok() {
+                let mut spare = self.spare.lock();
+                if spare.len() < SPARE_MAX {
+                    spare.push((commands, retained));
+                }
+            }
+        }
+    }
+
+    /// Takes over the submitted work of a stream that is being dropped.
+    pub(super) fn adopt(&self, work: impl IntoIterator<Item = InFlight>) {
+        self.orphans.lock().extend(work);
+    }
+
+    /// Lets go of the finished work of dropped streams.
+    pub(super) fn collect_orphans(&self) {
+        let reached = self.lane.known_reached();
+        let finished: Vec<_> = match self.orphans.try_lock() {
+            Some(mut orphans) if !orphans.is_empty() => orphans
+                .extract_if(.., |work| work.value <= reached)
+                .collect(),
+            _ => return,
+        };
+        self.recycle(finished.into_iter().map(|work| work.recording));
+    }
+
+    /// Has the pacer look after a stream whose recording stays open.
+    pub(super) fn watch(&self, stream: Weak<StreamCore>) {
+        self.pacer.watch(stream);
+    }
+
+    /// Remembers a stream.
+    pub(super) fn register(&self, stream: &Arc<StreamCore>) {
+        let mut streams = self.streams.lock();
+        if streams.len() == streams.capacity() {
+            streams.retain(|stream| stream.strong_count() > 0);
+        }
+        streams.push(Arc::downgrade(stream));
+    }
+
+    /// Waits until all commands of all streams so far have finished, and lets go of what they kept.
+    pub(crate) fn synchronize(&self) -> Result<()> {
+        let streams: Vec<_> = self
+            .streams
+            .lock()
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect();
+        for stream in &streams {
+            stream.flush()?;
+        }
+        self.lane.wait(self.lane.last(), None)?;
+        for stream in &streams {
+            stream.let_go();
+        }
+        self.collect_orphans();
+        Ok(())
+    }
+
+    /// Ends the pacer and waits for all work; for a runtime that shuts down.
+    pub(crate) fn close(&self) -> Result<()> {
+        self.pacer.stop();
+        self.synchronize()
+    }
+}
+
+impl Drop for ExecDevice {
+    fn drop(&mut self) {
+        if !fork::may_call_driver() {
+            return;
+        }
+        self.pacer.stop();
+        if !self.device.is_lost() {
+            // An error here is a loss, after which nothing runs any more.
+            let waited = self.lane.wait(self.lane.last(), None);
+            debug_assert!(waited.is_ok() || self.device.is_lost(), "{waited:?}");
+        }
+    }
+}

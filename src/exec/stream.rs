@@ -1,0 +1,281 @@
+//! The opened form of a stream: its open recording, what it has in flight, its order.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
+
+use super::device::ExecDevice;
+use super::hazard::{Planner, Use};
+use super::recording::Recording;
+use super::ticket::Ticket;
+use crate::base::{fork, sync::Mutex};
+use crate::error::Result;
+
+/// The most commands in one recording.
+const BATCH_MAX: u32 = 256;
+/// The most recordings of a stream in flight before it waits for the oldest.
+const IN_FLIGHT_MAX: usize = 64;
+
+/// An in-order sequence of commands on a lane.
+#[derive(Debug)]
+pub(crate) struct StreamCore {
+    state: Mutex<State>,
+    exec: Arc<ExecDevice>,
+    me: Weak<Self>,
+}
+
+#[derive(Debug)]
+struct State {
+    open: Option<Recording>,
+    /// An ended recording whose submission failed for want of memory; it goes first next time.
+    sealed: Option<Recording>,
+    planner: Planner,
+    in_flight: VecDeque<InFlight>,
+    /// How many commands seal a recording; doubles until somebody waits.
+    batch: u32,
+    /// The number of the newest recording, the open one if there is one; from 1.
+    newest: u64,
+}
+
+/// A submitted recording.
+#[derive(Debug)]
+pub(super) struct InFlight {
+    /// Its number in its stream.
+    seq: u64,
+    /// The lane's value that says it has finished.
+    pub(super) value: u64,
+    pub(super) recording: Recording,
+}
+
+impl StreamCore {
+    pub(crate) fn new(exec: &Arc<ExecDevice>) -> Arc<Self> {
+        let stream = Arc::new_cyclic(|me| Self {
+            state: Mutex::new(State {
+                open: None,
+                sealed: None,
+                planner: Planner::new(),
+                in_flight: VecDeque::new(),
+                batch: 1,
+                newest: 0,
+            }),
+            exec: Arc::clone(exec),
+            me: Weak::clone(me),
+        });
+        exec.register(&stream);
+        stream
+    }
+
+    pub(crate) fn exec(&self) -> &Arc<ExecDevice> {
+        &self.exec
+    }
+
+    /// Records one command with the barrier that its uses call for.
+    ///
+    /// `record` is called with the open recording; all that the command uses must be retained in it.
+    /// Gives the number of the recording, for [`ticket`](Self::ticket).
+    pub(crate) fn record(
+        &self,
+        uses: &[Use],
+        record: impl FnOnce(&mut Recording) -> Result<()>,
+    ) -> Result<u64> {
+        self.record_steps(&mut [(uses, Some(record))])
+    }
+
+    /// Records commands one after the other under one lock, each with its barrier.
+    pub(crate) fn record_steps<F: FnOnce(&mut Recording) -> Result<()>>(
+        &self,
+        steps: &mut [(&[Use], Option<F>)],
+    ) -> Result<u64> {
+        self.exec.device().check()?;
+        let mut finished = Vec::new();
+        let mut state = self.state.lock();
+        let result = self.record_locked(&mut state, steps, &mut finished);
+        let seq = state.newest;
+        drop(state);
+        self.exec.recycle(finished);
+        result.map(|()| seq)
+    }
+
+    fn record_locked<F: FnOnce(&mut Recording) -> Result<()>>(
+        &self,
+        state: &mut State,
+        steps: &mut [(&[Use], Option<F>)],
+        finished: &mut Vec<Recording>,
+    ) -> Result<()> {
+        let opened = state.open.is_none();
+        let State {
+            open,
+            planner,
+            newest,
+            ..
+        } = state;
+        let recording = match open {
+            Some(recording) => recording,
+            None => {
+                let mut recording = self.exec.begin()?;
+                // Other streams may have submitted conflicting work that the host has seen finish;
+                // being seen by the host orders nothing on the device.
+                recording.commands.barrier(planner.barrier_all());
+                *newest += 1;
+                open.insert(recording)
+            }
+        };
+        for (uses, record) in steps {
+            if let Some(barrier) = planner.access(uses) {
+                recording.commands.barrier(barrier);
+            }
+            if let Some(record) = record.take() {
+                recording.count += 1;
+                record(recording)?;
+            }
+        }
+        if recording.count >= state.batch {
+            state.batch = (state.batch * 2).min(BATCH_MAX);
+            self.submit_locked(state, finished)
+        } else {
+            if opened {
+                self.exec.watch(Weak::clone(&self.me));
+            }
+            Ok(())
+        }
+    }
+
+    /// Seals and submits what is open.
+    pub(crate) fn flush(&self) -> Result<()> {
+        let mut finished = Vec::new();
+        let mut state = self.state.lock();
+        let result = self.submit_locked(&mut state, &mut finished);
+        drop(state);
+        self.exec.recycle(finished);
+        self.exec.collect_orphans();
+        result
+    }
+
+    fn submit_locked(&self, state: &mut State, finished: &mut Vec<Recording>) -> Result<()> {
+        self.submit_sealed(state)?;
+        if let Some(mut recording) = state.open.take() {
+            recording.commands.end()?;
+            state.sealed = Some(recording);
+            self.submit_sealed(state)?;
+        }
+        if state.in_flight.len() > IN_FLIGHT_MAX {
+            if let Some(oldest) = state.in_flight.front() {
+                self.exec.lane().wait(oldest.value, None)?;
+            }
+        }
+        self.retire(state, finished);
+        Ok(())
+    }
+
+    fn submit_sealed(&self, state: &mut State) -> Result<()> {
+        let Some(recording) = state.sealed.take() else {
+            return Ok(());
+        };
+        match self.exec.lane().submit(&recording.commands) {
+            Ok(value) => {
+                // Whatever was opened since, a sealed recording is the newest or the one before it.
+                let seq = state.newest - u64::from(state.open.is_some());
+                state.in_flight.push_back(InFlight {
+                    seq,
+                    value,
+                    recording,
+                });
+                Ok(())
+            }
+            Err(error) => {
+                state.sealed = Some(recording);
+                Err(error)
+            }
+        }
+    }
+
+    /// Moves what is known to have finished out of the state.
+    fn retire(&self, state: &mut State, finished: &mut Vec<Recording>) {
+        let reached = self.exec.lane().known_reached();
+        while state
+            .in_flight
+            .front()
+            .is_some_and(|work| work.value <= reached)
+        {
+            finished.extend(state.in_flight.pop_front().map(|work| work.recording));
+        }
+    }
+
+    /// The point behind recording `seq`.
+    pub(crate) fn ticket(self: &Arc<Self>, seq: u64) -> Ticket {
+        Ticket::new(Arc::clone(self), seq)
+    }
+
+    /// Waits until all commands so far have finished; `false` if `timeout` ran out first.
+    pub(crate) fn synchronize(&self, timeout: Option<Duration>) -> Result<bool> {
+        self.wait_for(u64::MAX, timeout)
+    }
+
+    /// Waits until recording `seq` and those before it have finished; `false` if `timeout` ran out.
+    pub(super) fn wait_for(&self, seq: u64, timeout: Option<Duration>) -> Result<bool> {
+        let Some(value) = self.submit_up_to(seq)? else {
+            return Ok(true);
+        };
+        let done = self.exec.lane().wait(value, timeout)?;
+        self.let_go();
+        Ok(done)
+    }
+
+    /// Whether recording `seq` and those before it have finished; submits them, waits for nothing.
+    pub(super) fn has_finished(&self, seq: u64) -> Result<bool> {
+        let Some(value) = self.submit_up_to(seq)? else {
+            return Ok(true);
+        };
+        let done = self.exec.lane().poll()? >= value;
+        self.let_go();
+        Ok(done)
+    }
+
+    /// Whether all commands so far have finished; submits them, and waits for nothing.
+    pub(crate) fn query(&self) -> Result<bool> {
+        self.has_finished(u64::MAX)
+    }
+
+    /// Submits recordings up to `seq`, and gives the value to wait for, if any is in flight.
+    fn submit_up_to(&self, seq: u64) -> Result<Option<u64>> {
+        self.exec.device().check()?;
+        let mut finished = Vec::new();
+        let mut state = self.state.lock();
+        state.batch = 1;
+        let is_open = state.open.is_some() && state.newest <= seq;
+        let submitted = if is_open || state.sealed.is_some() {
+            self.submit_locked(&mut state, &mut finished)
+        } else {
+            Ok(())
+        };
+        let value = state
+            .in_flight
+            .iter()
+            .rfind(|work| work.seq <= seq)
+            .map(|work| work.value);
+        drop(state);
+        self.exec.recycle(finished);
+        submitted?;
+        Ok(value)
+    }
+
+    /// Lets go of what is known to have finished.
+    pub(super) fn let_go(&self) {
+        let mut finished = Vec::new();
+        self.retire(&mut self.state.lock(), &mut finished);
+        self.exec.recycle(finished);
+        self.exec.collect_orphans();
+    }
+}
+
+impl Drop for StreamCore {
+    fn drop(&mut self) {
+        if !fork::may_call_driver() {
+            return;
+        }
+        // What was recorded still runs; an error here is the device's and meets its next user.
+        let _ = self.flush();
+        let state = self.state.get_mut();
+        self.exec.adopt(state.in_flight.drain(..));
+    }
+}

@@ -1,0 +1,338 @@
+//! Command buffers, each with a pool and descriptors of its own.
+//!
+//! # Safety
+//!
+//! A [`Commands`] is used by one thread at a time. Whatever a recorded command names is kept alive
+//! by the recording that owns the `Commands` until its lane has reached the recording's value; that
+//! recording also calls [`Commands::reset`] and drops it only then.
+#![allow(unsafe_code)]
+
+use std::sync::Arc;
+
+use ash::vk;
+
+use super::descriptor::DescriptorArena;
+use super::device::Device;
+use super::pipeline::Pipeline;
+use super::segment::Segment;
+use crate::base::fork;
+use crate::error::Result;
+use crate::exec::hazard::{Barrier, Scope, Stages};
+use crate::kernel::interface::BindingKind;
+
+/// A command buffer that is recorded, submitted, reset and recorded again.
+#[derive(Debug)]
+pub(crate) struct Commands {
+    pool: vk::CommandPool,
+    buffer: vk::CommandBuffer,
+    bound: Option<vk::Pipeline>,
+    descriptors: DescriptorArena,
+    scratch: Scratch,
+    device: Arc<Device>,
+}
+
+/// Vectors that keep their room from launch to launch.
+#[derive(Debug, Default)]
+struct Scratch {
+    sets: Vec<vk::DescriptorSet>,
+    infos: Vec<vk::DescriptorBufferInfo>,
+}
+
+/// A buffer range for one descriptor of a launch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DescriptorRange<'a> {
+    pub(crate) set: u32,
+    pub(crate) binding: u32,
+    pub(crate) kind: BindingKind,
+    pub(crate) segment: &'a Segment,
+    pub(crate) offset: u64,
+    pub(crate) len: u64,
+}
+
+/// One region of a copy between segments, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Region {
+    pub(crate) src: u64,
+    pub(crate) dst: u64,
+    pub(crate) len: u64,
+}
+
+impl Commands {
+    /// An empty command buffer for queues of `family`.
+    pub(crate) fn new(device: &Arc<Device>, family: u32) -> Result<Self> {
+        let info = vk::CommandPoolCreateInfo::default()
+            .flags(vk::CommandPoolCreateFlags::TRANSIENT)
+            .queue_family_index(family);
+        // SAFETY: the device is alive and was opened with this family.
+        let pool = unsafe { device.raw().create_command_pool(&info, None) };
+        let mut commands = Self {
+            pool: device.during("vkCreateCommandPool", pool)?,
+            buffer: vk::CommandBuffer::null(),
+            bound: None,
+            descriptors: DescriptorArena::new(device),
+            scratch: Scratch::default(),
+            device: Arc::clone(device),
+        };
+        let info = vk::CommandBufferAllocateInfo::default()
+            .command_pool(commands.pool)
+            .level(vk::CommandBufferLevel::PRIMARY)
+            .command_buffer_count(1);
+        // SAFETY: the pool was just made.
+        let buffers = unsafe { device.raw().allocate_command_buffers(&info) };
+        commands.buffer = device.during("vkAllocateCommandBuffers", buffers)?[0];
+        Ok(commands)
+    }
+
+    pub(crate) fn raw(&self) -> vk::CommandBuffer {
+        self.buffer
+    }
+
+    pub(crate) fn begin(&mut self) -> Result<()> {
+        let info = vk::CommandBufferBeginInfo::default()
+            .flags(vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT);
+        // SAFETY: the buffer is new or was reset.
+        let begun = unsafe { self.device.raw().begin_command_buffer(self.buffer, &info) };
+        self.device.during("vkBeginCommandBuffer", begun)
+    }
+
+    pub(crate) fn end(&mut self) -> Result<()> {
+        // SAFETY: the buffer is being recorded.
+        let ended = unsafe { self.device.raw().end_command_buffer(self.buffer) };
+        self.device.during("vkEndCommandBuffer", ended)
+    }
+
+    /// Empties the buffer and its descriptors; its commands have finished or were never submitted.
+    pub(crate) fn reset(&mut self) -> Result<()> {
+        self.bound = None;
+        // SAFETY: no command of the pool is pending, as the caller says.
+        let reset = unsafe {
+            self.device
+                .raw()
+                .reset_command_pool(self.pool, vk::CommandPoolResetFlags::empty())
+        };
+        self.device.during("vkResetCommandPool", reset)?;
+        self.descriptors.reset()
+    }
+
+    /// Records one global memory barrier.
+    pub(crate) fn barrier(&mut self, barrier: Barrier) {
+        let memory = [vk::MemoryBarrier::default()
+            .src_access_mask(accesses(Scope {
+                reads: Stages::NONE,
+                ..barrier.src
+            }))
+            .dst_access_mask(accesses(barrier.dst))];
+        let memory: &[_] = if barrier.src.writes.is_empty() {
+            &[]
+        } else {
+            &memory
+        };
+        // SAFETY: the buffer is being recorded, outside of a render pass.
+        unsafe {
+            self.device.raw().cmd_pipeline_barrier(
+                self.buffer,
+                stages(barrier.src.stages()),
+                stages(barrier.dst.stages()),
+                vk::DependencyFlags::empty(),
+                memory,
+                &[],
+                &[],
+            );
+        }
+    }
+
+    /// Records a copy; regions lie in their segments and do not overlap each other's destinations.
+    pub(crate) fn copy(&mut self, src: &Segment, dst: &Segment, regions: &[Region]) {
+        let regions: Vec<_> = regions
+            .iter()
+            .map(|region| {
+                vk::BufferCopy::default()
+                    .src_offset(region.src)
+                    .dst_offset(region.dst)
+                    .size(region.len)
+            })
+            .collect();
+        // SAFETY: both buffers are alive until the command has finished (see the top of the file).
+        unsafe {
+            self.device
+                .raw()
+                .cmd_copy_buffer(self.buffer, src.buffer(), dst.buffer(), &regions);
+        }
+    }
+
+    /// Records a fill with a word; offset and length are multiples of 4.
+    pub(crate) fn fill(&mut self, dst: &Segment, offset: u64, len: u64, word: u32) {
+        // SAFETY: as in `copy`.
+        unsafe {
+            self.device
+                .raw()
+                .cmd_fill_buffer(self.buffer, dst.buffer(), offset, len, word)
+        };
+    }
+
+    /// Records a launch.
+    ///
+    /// The ranges fit the pipeline's interface and the push constants its block, as the check of
+    /// the launch has found.
+    pub(crate) fn dispatch(
+        &mut self,
+        pipeline: &Pipeline,
+        groups: [u32; 3],
+        ranges: &[DescriptorRange<'_>],
+        push: &[u8],
+    ) -> Result<()> {
+        self.bind_sets(pipeline, ranges)?;
+        if self.bound != Some(pipeline.raw()) {
+            // SAFETY: the pipeline is alive until the command has finished.
+            unsafe {
+                self.device.raw().cmd_bind_pipeline(
+                    self.buffer,
+                    vk::PipelineBindPoint::COMPUTE,
+                    pipeline.raw(),
+                );
+            }
+            self.bound = Some(pipeline.raw());
+        }
+        if !push.is_empty() {
+            // SAFETY: the layout has a range of this size for the compute stage.
+            unsafe {
+                self.device.raw().cmd_push_constants(
+                    self.buffer,
+                    pipeline.layout(),
+                    vk::ShaderStageFlags::COMPUTE,
+                    0,
+                    push,
+                );
+            }
+        }
+        // SAFETY: pipeline, sets and push constants are bound; the counts are within the limits.
+        unsafe {
+            self.device
+                .raw()
+                .cmd_dispatch(self.buffer, groups[0], groups[1], groups[2])
+        };
+        Ok(())
+    }
+
+    fn bind_sets(&mut self, pipeline: &Pipeline, ranges: &[DescriptorRange<'_>]) -> Result<()> {
+        if pipeline.set_count() == 0 {
+            return Ok(());
+        }
+        self.scratch.sets.clear();
+        for index in 0..pipeline.set_count() {
+            let (layout, size) = pipeline.set(index);
+            self.scratch
+                .sets
+                .push(self.descriptors.allocate(layout, size)?);
+        }
+        self.scratch.infos.clear();
+        self.scratch.infos.extend(ranges.iter().map(|range| {
+            vk::DescriptorBufferInfo::default()
+                .buffer(range.segment.buffer())
+                .offset(range.offset)
+                .range(range.len)
+        }));
+        let writes: Vec<_> = ranges
+            .iter()
+            .zip(&self.scratch.infos)
+            .map(|(range, info)| {
+                vk::WriteDescriptorSet::default()
+                    .dst_set(self.scratch.sets[range.set as usize])
+                    .dst_binding(range.binding)
+                    .descriptor_type(match range.kind {
+                        BindingKind::Storage => vk::DescriptorType::STORAGE_BUFFER,
+                        BindingKind::Uniform => vk::DescriptorType::UNIFORM_BUFFER,
+                    })
+                    .buffer_info(core::slice::from_ref(info))
+            })
+            .collect();
+        // SAFETY: the sets are fresh, so no command uses them; buffers are alive.
+        unsafe { self.device.raw().update_descriptor_sets(&writes, &[]) };
+        // SAFETY: the sets were made with the layouts of this pipeline layout.
+        unsafe {
+            self.device.raw().cmd_bind_descriptor_sets(
+                self.buffer,
+                vk::PipelineBindPoint::COMPUTE,
+                pipeline.layout(),
+                0,
+                &self.scratch.sets,
+                &[],
+            );
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Commands {
+    fn drop(&mut self) {
+        if fork::may_call_driver() {
+            // SAFETY: its commands have finished or were never submitted (see the top of the file).
+            unsafe { self.device.raw().destroy_command_pool(self.pool, None) };
+        }
+    }
+}
+
+/// Vulkan's stage bits, with those of every set that holds them.
+const STAGES: [(Stages, vk::PipelineStageFlags); 5] = [
+    (Stages::COMPUTE, vk::PipelineStageFlags::COMPUTE_SHADER),
+    (Stages::UNIFORM, vk::PipelineStageFlags::COMPUTE_SHADER),
+    (Stages::TRANSFER, vk::PipelineStageFlags::TRANSFER),
+    (Stages::INDIRECT, vk::PipelineStageFlags::DRAW_INDIRECT),
+    (Stages::HOST, vk::PipelineStageFlags::HOST),
+];
+
+const READS: [(Stages, vk::AccessFlags); 5] = [
+    (Stages::COMPUTE, vk::AccessFlags::SHADER_READ),
+    (Stages::UNIFORM, vk::AccessFlags::UNIFORM_READ),
+    (Stages::TRANSFER, vk::AccessFlags::TRANSFER_READ),
+    (Stages::INDIRECT, vk::AccessFlags::INDIRECT_COMMAND_READ),
+    (Stages::HOST, vk::AccessFlags::HOST_READ),
+];
+
+const WRITES: [(Stages, vk::AccessFlags); 3] = [
+    (Stages::COMPUTE, vk::AccessFlags::SHADER_WRITE),
+    (Stages::TRANSFER, vk::AccessFlags::TRANSFER_WRITE),
+    (Stages::HOST, vk::AccessFlags::HOST_WRITE),
+];
+
+fn stages(set: Stages) -> vk::PipelineStageFlags {
+    STAGES
+        .iter()
+        .filter(|(stage, _)| set.contains(*stage))
+        .fold(vk::PipelineStageFlags::empty(), |all, (_, bits)| {
+            all | *bits
+        })
+}
+
+fn accesses(scope: Scope) -> vk::AccessFlags {
+    let of = |set: Stages, table: &[(Stages, vk::AccessFlags)]| {
+        table
+            .iter()
+            .filter(|(stage, _)| set.contains(*stage))
+            .fold(vk::AccessFlags::empty(), |all, (_, bits)| all | *bits)
+    };
+    of(scope.reads, &READS) | of(scope.writes, &WRITES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stages_and_accesses_map_to_vulkans_bits() {
+        let set = Stages::COMPUTE.union(Stages::TRANSFER);
+        assert_eq!(
+            stages(set),
+            vk::PipelineStageFlags::COMPUTE_SHADER | vk::PipelineStageFlags::TRANSFER
+        );
+        let scope = Scope {
+            reads: Stages::HOST,
+            writes: Stages::TRANSFER,
+        };
+        assert_eq!(
+            accesses(scope),
+            vk::AccessFlags::HOST_READ | vk::AccessFlags::TRANSFER_WRITE
+        );
+        assert_eq!(accesses(Scope::default()), vk::AccessFlags::empty());
+    }
+}

@@ -1,0 +1,210 @@
+//! The opened logical device: its functions, its memory, whether it is lost.
+//!
+//! # Safety
+//!
+//! The device is made from a physical device of the instance that it keeps alive, with features,
+//! extensions and queues that the plan took from what that physical device reports. It is destroyed
+//! when the last `Arc` goes, and every object made from it holds one.
+#![allow(unsafe_code)]
+
+use core::ffi::c_char;
+use core::mem::ManuallyDrop;
+use std::ffi::CString;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use ash::vk;
+use gpu_allocator::vulkan::{Allocation, AllocationCreateDesc, Allocator, AllocatorCreateDesc};
+
+use super::features::EnableChain;
+use super::instance::Instance;
+use super::result::{self, During};
+use super::segment::allocation_error;
+use crate::base::{fork, sync::Mutex};
+use crate::device::plan::Plan;
+use crate::error::{Error, ErrorKind, Result};
+
+/// An opened device.
+pub(crate) struct Device {
+    raw: ash::Device,
+    plan: Plan,
+    name: String,
+    lost: AtomicBool,
+    held_bytes: AtomicU64,
+    held_count: AtomicU32,
+    allocator: ManuallyDrop<Mutex<Allocator>>,
+    _instance: Arc<Instance>,
+}
+
+impl core::fmt::Debug for Device {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Device")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A device that is destroyed unless the rest of the opening succeeds.
+struct Bare(ash::Device);
+
+impl Drop for Bare {
+    fn drop(&mut self) {
+        // SAFETY: just made; nothing was made from it.
+        unsafe { self.0.destroy_device(None) };
+    }
+}
+
+impl Device {
+    /// Opens `physical`, a device of `instance`, as `plan` says; `name` is for messages.
+    pub(crate) fn open(
+        instance: &Arc<Instance>,
+        physical: vk::PhysicalDevice,
+        plan: Plan,
+        name: String,
+    ) -> Result<Arc<Self>> {
+        let priorities = vec![1.0f32; plan.compute.queue as usize + 1];
+        let queues = [vk::DeviceQueueCreateInfo::default()
+            .queue_family_index(plan.compute.family)
+            .queue_priorities(&priorities)];
+        let extensions: Vec<CString> = plan
+            .extensions
+            .iter()
+            .filter_map(|ext| CString::new(ext.name()).ok())
+            .collect();
+        let extension_names: Vec<*const c_char> =
+            extensions.iter().map(|name| name.as_ptr()).collect();
+        let mut features = EnableChain::new(&plan);
+        let info = vk::DeviceCreateInfo::default()
+            .queue_create_infos(&queues)
+            .enabled_extension_names(&extension_names);
+        let info = features.attach(info);
+        // SAFETY: see the top of the file; all that `info` points to lives through the call.
+        let raw = unsafe { instance.raw().create_device(physical, &info, None) }
+            .during("vkCreateDevice")
+            .map_err(|error| error.context(format!("opening {name}")))?;
+        let bare = Bare(raw);
+        let allocator = Allocator::new(&AllocatorCreateDesc {
+            instance: instance.raw().clone(),
+            device: bare.0.clone(),
+            physical_device: physical,
+            debug_settings: Default::default(),
+            buffer_device_address: true,
+            allocation_sizes: Default::default(),
+        })
+        .map_err(|cause| allocation_error(&cause, 0).context(format!("opening {name}")))?;
+        let raw = bare.0.clone();
+        let _owned = ManuallyDrop::new(bare);
+        Ok(Arc::new(Self {
+            raw,
+            plan,
+            name,
+            lost: AtomicBool::new(false),
+            held_bytes: AtomicU64::new(0),
+            held_count: AtomicU32::new(0),
+            allocator: ManuallyDrop::new(Mutex::new(allocator)),
+            _instance: Arc::clone(instance),
+        }))
+    }
+
+    /// The functions of the device.
+    pub(crate) fn raw(&self) -> &ash::Device {
+        &self.raw
+    }
+
+    /// What was decided about it before it was opened.
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Its name for messages, as `vulkan:0`.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The check that opens every use of the device.
+    pub(crate) fn check(&self) -> Result<()> {
+        fork::check()?;
+        if self.lost.load(Ordering::Relaxed) {
+            return Err(self.lost_error());
+        }
+        Ok(())
+    }
+
+    /// From now on every use of the device fails.
+    pub(crate) fn mark_lost(&self) {
+        self.lost.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    #[cold]
+    fn lost_error(&self) -> Error {
+        Error::new(
+            ErrorKind::DeviceLost,
+            format!(
+                "{} was lost earlier; what it held is gone; drop its objects and make a new runtime",
+                self.name
+            ),
+        )
+        .with_raw(vk::Result::ERROR_DEVICE_LOST.as_raw())
+    }
+
+    /// The value, or the error of the function `call`; remembers a loss.
+    pub(crate) fn during<T>(&self, call: &str, answer: Result<T, vk::Result>) -> Result<T> {
+        answer.map_err(|code| {
+            if code == vk::Result::ERROR_DEVICE_LOST {
+                self.mark_lost();
+            }
+            result::error(call, code).context(&self.name)
+        })
+    }
+
+    /// Memory from gpu-allocator for a request of `size_bytes`.
+    pub(crate) fn allocate(
+        &self,
+        description: &AllocationCreateDesc<'_>,
+        size_bytes: u64,
+    ) -> Result<Allocation> {
+        let allocation = self.allocator.lock().allocate(description);
+        let allocation =
+            allocation.map_err(|cause| allocation_error(&cause, size_bytes).context(&self.name))?;
+        self.held_bytes
+            .fetch_add(allocation.size(), Ordering::Relaxed);
+        self.held_count.fetch_add(1, Ordering::Relaxed);
+        Ok(allocation)
+    }
+
+    /// The bytes of all allocations.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.held_bytes.load(Ordering::Relaxed)
+    }
+
+    /// How many allocations there are.
+    pub(crate) fn held_count(&self) -> u32 {
+        self.held_count.load(Ordering::Relaxed)
+    }
+
+    /// Gives an allocation back to the driver.
+    pub(crate) fn release(&self, allocation: Allocation) {
+        self.held_bytes
+            .fetch_sub(allocation.size(), Ordering::Relaxed);
+        self.held_count.fetch_sub(1, Ordering::Relaxed);
+        // gpu-allocator fails here only for an allocation that is not its own.
+        let released = self.allocator.lock().free(allocation);
+        debug_assert!(released.is_ok(), "{released:?}");
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        if !fork::may_call_driver() {
+            return;
+        }
+        // SAFETY: dropped once, here, and before the device whose memory it holds.
+        unsafe { ManuallyDrop::drop(&mut self.allocator) };
+        // SAFETY: every object of the device held an `Arc` of it, so none is left.
+        unsafe { self.raw.destroy_device(None) };
+    }
+}

@@ -1,0 +1,301 @@
+//! Segments: a VkBuffer with one dedicated allocation, through gpu-allocator.
+//!
+//! # Safety
+//!
+//! A segment's handles are made and destroyed here alone. Its mapping stays valid until the
+//! segment is dropped; who copies through it guarantees that no unfinished command uses the bytes.
+#![allow(unsafe_code)]
+
+use core::mem::ManuallyDrop;
+use core::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ash::vk;
+use gpu_allocator::MemoryLocation;
+use gpu_allocator::vulkan::{Allocation, AllocationCreateDesc, AllocationScheme};
+
+use super::device::Device;
+use super::result::During;
+use crate::base::fork;
+use crate::device::plan::MemoryRole;
+use crate::error::{Error, ErrorKind, OutOfMemory, OutOfMemoryReason, Result};
+
+/// What every segment may be used for.
+const USAGE: vk::BufferUsageFlags = vk::BufferUsageFlags::from_raw(
+    vk::BufferUsageFlags::TRANSFER_SRC.as_raw()
+        | vk::BufferUsageFlags::TRANSFER_DST.as_raw()
+        | vk::BufferUsageFlags::STORAGE_BUFFER.as_raw()
+        | vk::BufferUsageFlags::UNIFORM_BUFFER.as_raw()
+        | vk::BufferUsageFlags::INDIRECT_BUFFER.as_raw()
+        | vk::BufferUsageFlags::SHADER_DEVICE_ADDRESS.as_raw(),
+);
+
+/// One VkBuffer and its memory.
+pub(crate) struct Segment {
+    id: u64,
+    buffer: vk::Buffer,
+    size_bytes: u64,
+    address: u64,
+    mapping: Option<Mapping>,
+    /// Whether host and device see each other's writes without being told.
+    coherent: bool,
+    allocation: ManuallyDrop<Allocation>,
+    device: Arc<Device>,
+}
+
+#[derive(Clone, Copy)]
+struct Mapping(NonNull<u8>);
+
+// SAFETY: a mapping is plain memory that any thread may reach; `Segment`'s methods say who must
+// keep accesses apart.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl core::fmt::Debug for Segment {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Segment")
+            .field("id", &self.id)
+            .field("size_bytes", &self.size_bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A buffer without memory yet; destroyed unless it becomes a segment.
+struct Bare<'a> {
+    buffer: vk::Buffer,
+    device: &'a Device,
+}
+
+impl Drop for Bare<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the buffer is of this device and nothing uses it.
+        unsafe { self.device.raw().destroy_buffer(self.buffer, None) };
+    }
+}
+
+impl Segment {
+    /// Makes a segment of `size_bytes` in the memory type that the plan chose.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::OutOfMemory`], with the reason and the request filled in.
+    pub(crate) fn new(
+        device: &Arc<Device>,
+        size_bytes: u64,
+        role: MemoryRole,
+    ) -> Result<Arc<Self>> {
+        static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+        device.check()?;
+        let info = vk::BufferCreateInfo::default()
+            .size(size_bytes)
+            .usage(USAGE);
+        // SAFETY: the device is alive; the size is not 0 and below the limit that the caller checked.
+        let buffer = unsafe { device.raw().create_buffer(&info, None) };
+        let bare = Bare {
+            buffer: device.during("vkCreateBuffer", buffer)?,
+            device,
+        };
+        // SAFETY: the buffer is alive.
+        let mut requirements = unsafe { device.raw().get_buffer_memory_requirements(bare.buffer) };
+        let choice = device
+            .plan()
+            .memory
+            .pick(role, requirements.memory_type_bits);
+        let choice = choice.ok_or_else(|| no_memory_type(device, role))?;
+        requirements.memory_type_bits = 1 << choice.type_index;
+        let allocation = device.allocate(
+            &AllocationCreateDesc {
+                name: role.name(),
+                requirements,
+                location: MemoryLocation::Unknown,
+                linear: true,
+                allocation_scheme: AllocationScheme::DedicatedBuffer(bare.buffer),
+            },
+            size_bytes,
+        )?;
+        // SAFETY: memory of this allocation, fresh and as large as required, not yet bound.
+        let memory = unsafe { allocation.memory() };
+        // SAFETY: as above.
+        let bound = unsafe {
+            device
+                .raw()
+                .bind_buffer_memory(bare.buffer, memory, allocation.offset())
+        };
+        if let Err(error) = device.during("vkBindBufferMemory", bound) {
+            device.release(allocation);
+            return Err(error);
+        }
+        let address_info = vk::BufferDeviceAddressInfo::default().buffer(bare.buffer);
+        // SAFETY: the buffer has memory and was made for addresses, a feature that every device has
+        // that we open.
+        let address = unsafe { device.raw().get_buffer_device_address(&address_info) };
+        let mapping = allocation
+            .mapped_ptr()
+            .map(|pointer| Mapping(pointer.cast()));
+        let buffer = bare.buffer;
+        let _owned = ManuallyDrop::new(bare);
+        Ok(Arc::new(Self {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            buffer,
+            size_bytes,
+            address,
+            mapping,
+            coherent: choice.is_coherent(),
+            allocation: ManuallyDrop::new(allocation),
+            device: Arc::clone(device),
+        }))
+    }
+
+    /// A number no other segment of the process has.
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub(crate) fn device(&self) -> &Arc<Device> {
+        &self.device
+    }
+
+    pub(crate) fn buffer(&self) -> vk::Buffer {
+        self.buffer
+    }
+
+    pub(crate) fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    /// The device address of the first byte.
+    pub(crate) fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// Copies `bytes` to `offset`.
+    ///
+    /// # Safety
+    ///
+    /// No unfinished command and no other thread uses these bytes.
+    pub(crate) unsafe fn write(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        let target = self.host_range(offset, bytes.len())?;
+        // SAFETY: `host_range` checked that the range lies in the mapping; the caller keeps others away.
+        unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), target.as_ptr(), bytes.len()) };
+        if self.coherent {
+            return Ok(());
+        }
+        let range = [self.mapped_range()];
+        // SAFETY: the memory is mapped.
+        let flushed = unsafe { self.device.raw().flush_mapped_memory_ranges(&range) };
+        self.device.during("vkFlushMappedMemoryRanges", flushed)
+    }
+
+    /// Copies from `offset` into `out`.
+    ///
+    /// # Safety
+    ///
+    /// No unfinished command and no other thread writes these bytes.
+    pub(crate) unsafe fn read(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        let source = self.host_range(offset, out.len())?;
+        if !self.coherent {
+            let range = [self.mapped_range()];
+            // SAFETY: the memory is mapped.
+            let seen = unsafe { self.device.raw().invalidate_mapped_memory_ranges(&range) };
+            self.device.during("vkInvalidateMappedMemoryRanges", seen)?;
+        }
+        // SAFETY: as in `write`.
+        unsafe { core::ptr::copy_nonoverlapping(source.as_ptr(), out.as_mut_ptr(), out.len()) };
+        Ok(())
+    }
+
+    /// All of the memory: always a range that the driver takes.
+    fn mapped_range(&self) -> vk::MappedMemoryRange<'static> {
+        // SAFETY: the memory stays the allocation's own.
+        let memory = unsafe { self.allocation.memory() };
+        vk::MappedMemoryRange::default()
+            .memory(memory)
+            .size(vk::WHOLE_SIZE)
+    }
+
+    fn host_range(&self, offset: u64, len: usize) -> Result<NonNull<u8>> {
+        let Some(mapping) = self.mapping else {
+            return Err(Error::new(
+                ErrorKind::Driver,
+                "memory planned for the host is not mapped",
+            ));
+        };
+        let fits = offset
+            .checked_add(len as u64)
+            .is_some_and(|end| end <= self.size_bytes);
+        match usize::try_from(offset) {
+            // SAFETY: the range lies in the segment, all of which is mapped.
+            Ok(offset) if fits => Ok(unsafe { mapping.0.add(offset) }),
+            _ => Err(Error::new(
+                ErrorKind::InvalidArgument,
+                "a copy past the end of a segment",
+            )),
+        }
+    }
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        if !fork::may_call_driver() {
+            return;
+        }
+        // SAFETY: recordings hold an `Arc` of what their commands use until these have finished, so
+        // nothing uses the buffer.
+        unsafe { self.device.raw().destroy_buffer(self.buffer, None) };
+        // SAFETY: taken once, here.
+        let allocation = unsafe { ManuallyDrop::take(&mut self.allocation) };
+        self.device.release(allocation);
+    }
+}
+
+#[cold]
+fn no_memory_type(device: &Device, role: MemoryRole) -> Error {
+    Error::new(
+        ErrorKind::Driver,
+        format!(
+            "{}: no memory type fits a buffer for {} memory; the driver breaks Vulkan's rules",
+            device.name(),
+            role.name()
+        ),
+    )
+}
+
+/// The error for an allocation that gpu-allocator could not make.
+#[cold]
+pub(crate) fn allocation_error(cause: &gpu_allocator::AllocationError, size_bytes: u64) -> Error {
+    use gpu_allocator::AllocationError;
+    match cause {
+        AllocationError::OutOfMemory => Error::new(
+            ErrorKind::OutOfMemory,
+            format!("the driver has no {size_bytes} bytes of device memory left"),
+        )
+        .with_raw(vk::Result::ERROR_OUT_OF_DEVICE_MEMORY.as_raw())
+        .with_out_of_memory(OutOfMemory::new(
+            OutOfMemoryReason::RefusedByDriver,
+            size_bytes,
+        )),
+        AllocationError::NoCompatibleMemoryTypeFound => Error::new(
+            ErrorKind::Driver,
+            "the driver does not let a buffer use the memory type that its own table offers for it",
+        ),
+        other => {
+            let text = other.to_string();
+            let error = if text.contains("ERROR_OUT_OF_HOST_MEMORY") {
+                Error::new(ErrorKind::OutOfHostMemory, text)
+                    .with_raw(vk::Result::ERROR_OUT_OF_HOST_MEMORY.as_raw())
+            } else if text.contains("ERROR_TOO_MANY_OBJECTS") {
+                Error::new(ErrorKind::OutOfMemory, text)
+                    .with_raw(vk::Result::ERROR_TOO_MANY_OBJECTS.as_raw())
+                    .with_out_of_memory(OutOfMemory::new(
+                        OutOfMemoryReason::TooManyAllocations,
+                        size_bytes,
+                    ))
+            } else {
+                Error::new(ErrorKind::Driver, text)
+            };
+            error.context(format!("allocating {size_bytes} bytes"))
+        }
+    }
+}
