@@ -5,6 +5,7 @@ pub(crate) mod check;
 pub(crate) mod glsl;
 pub(crate) mod grid;
 pub(crate) mod interface;
+pub(crate) mod program;
 pub(crate) mod reflect;
 mod scalar;
 pub(crate) mod source;

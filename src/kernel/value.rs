@@ -7,11 +7,11 @@ use super::interface::Access;
 use super::scalar::Number;
 
 /// What owns the memory behind an argument.
-pub(crate) type Memory = core::convert::Infallible;
+pub(crate) type Memory = crate::mem::Block;
 
 impl Owner for Memory {
     fn start_bytes(&self) -> u64 {
-        match *self {}
+        self.offset()
     }
 }
 

@@ -1,4 +1,10 @@
-//! Owns device memory as the user's calls need it: fills and copies of any byte count.
+//! Owns device memory and the ways bytes get in, out and about: blocks, staging, copies, fills.
 
+pub(crate) mod copy;
+pub(crate) mod device;
 pub(crate) mod fill;
 pub(crate) mod overlap;
+pub(crate) mod staging;
+
+pub(crate) use device::{Block, DeviceMemory};
+pub(crate) use staging::Staging;
