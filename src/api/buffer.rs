@@ -1,0 +1,414 @@
+//! Buffers, and the forms of their operations that use the current stream of their device.
+
+use core::marker::PhantomData;
+use core::ops::{Bound, RangeBounds};
+use std::sync::Arc;
+
+use bytemuck::Pod;
+
+use super::View;
+use crate::device::{Device, DeviceArg};
+use crate::error::{Details, Error, ErrorKind, OutOfMemory, OutOfMemoryReason, Result};
+use crate::kernel::Address;
+use crate::mem::Block;
+use crate::mem::copy::PendingDownload;
+use crate::runtime::{Runtime, Slot, Stream, current_stream};
+
+/// Memory of a device, as elements of a plain type.
+///
+/// Not `Clone`: share one with an `Arc`. Dropping it gives the memory back once no queued command
+/// uses it. No Rust reference to its content exists, so a shared buffer may be written by kernels
+/// and copies; it is a `Cell` on the device. Operations run on the current stream of the buffer's
+/// device; [`Stream`] has a form of each that names the stream.
+///
+/// # Example
+///
+/// ```
+/// # if vkaccel::device_count() == 0 { return Ok(()); }
+/// use vkaccel::Buffer;
+///
+/// let numbers = Buffer::from_slice(&[1.0f32, 2.0, 3.0])?;
+/// let copy = Buffer::<f32>::zeroed(3)?;
+/// copy.copy_from(numbers.view(..)?)?;
+/// assert_eq!(copy.to_vec()?, [1.0, 2.0, 3.0]);
+/// # Ok::<(), vkaccel::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Buffer<T: Pod> {
+    block: Block,
+    len: usize,
+    slot: Arc<Slot>,
+    element: PhantomData<fn() -> T>,
+}
+
+impl<T: Pod> Buffer<T> {
+    /// A buffer with a copy of `data`, on the current device.
+    ///
+    /// `data` is read before the call returns.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::OutOfMemory`]; [`ErrorKind::NoDriver`] or [`ErrorKind::NoDevice`] without a device.
+    pub fn from_slice(data: &[T]) -> Result<Self> {
+        Self::here()?.upload(data)
+    }
+
+    /// A buffer of `len` elements whose bytes are all 0, on the current device.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_slice`](Self::from_slice).
+    pub fn zeroed(len: usize) -> Result<Self> {
+        Self::here()?.zeroed(len)
+    }
+
+    /// A buffer of `len` elements with whatever content, on the current device.
+    ///
+    /// Every pattern of bits is a value of `T`, so reading it is wrong at worst, never undefined.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_slice`](Self::from_slice).
+    pub fn uninit(len: usize) -> Result<Self> {
+        Self::here()?.uninit(len)
+    }
+
+    fn here() -> Result<Stream> {
+        Runtime::current().current_stream_of(&DeviceArg::CURRENT)
+    }
+
+    /// Memory on the stream's device.
+    pub(super) fn allocate(stream: &Stream, len: usize) -> Result<Self> {
+        let opened = stream.slot().open()?;
+        let bytes = (len as u64).checked_mul(size_of::<T>() as u64);
+        // Sizes in bytes must fit the host's own, so that they never wrap anywhere.
+        let bytes = bytes.filter(|&bytes| usize::try_from(bytes).is_ok());
+        let block = opened
+            .memory
+            .allocate(bytes.ok_or_else(|| too_long::<T>(len))?)?;
+        Ok(Self {
+            block,
+            len,
+            slot: Arc::clone(stream.slot()),
+            element: PhantomData,
+        })
+    }
+
+    pub(super) fn block(&self) -> &Block {
+        &self.block
+    }
+
+    pub(super) fn slot(&self) -> &Arc<Slot> {
+        &self.slot
+    }
+
+    /// The current stream of the buffer's device.
+    fn stream(&self) -> Stream {
+        current_stream(&self.slot)
+    }
+
+    /// How many elements it has.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The device that holds it.
+    pub fn device(&self) -> Device {
+        self.slot.device()
+    }
+
+    /// The device address of its first byte, the same for as long as it lives; 0 if it has no bytes.
+    pub fn address(&self) -> Address {
+        Address::new(self.block.address())
+    }
+
+    /// Part of the buffer, by elements.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidArgument`] if the range is not inside the buffer.
+    pub fn view(&self, range: impl RangeBounds<usize>) -> Result<View<'_, T>> {
+        let start = match range.start_bound() {
+            Bound::Included(&start) => Some(start),
+            Bound::Excluded(&before) => before.checked_add(1),
+            Bound::Unbounded => Some(0),
+        };
+        let end = match range.end_bound() {
+            Bound::Included(&last) => last.checked_add(1),
+            Bound::Excluded(&end) => Some(end),
+            Bound::Unbounded => Some(self.len),
+        };
+        match (start, end) {
+            (Some(start), Some(end)) if start <= end && end <= self.len => {
+                Ok(View::new(self, start, end - start))
+            }
+            _ => Err(Error::new(
+                ErrorKind::InvalidArgument,
+                format!(
+                    "a view of {:?} to {:?} does not lie in a buffer of {} elements",
+                    range.start_bound(),
+                    range.end_bound(),
+                    self.len
+                ),
+            )),
+        }
+    }
+
+    /// The same memory as elements of another type.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidArgument`] if the bytes are no whole number of such elements.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let bytes = vkaccel::Buffer::from_slice(&[1u32, 2])?.cast::<u8>()?;
+    /// assert_eq!(bytes.len(), 8);
+    /// # Ok::<(), vkaccel::Error>(())
+    /// ```
+    pub fn cast<U: Pod>(self) -> Result<Buffer<U>> {
+        let bytes = self.len * size_of::<T>();
+        let size = size_of::<U>();
+        let len = match (bytes, size) {
+            (0, 0) => self.len,
+            (_, 0) => usize::MAX,
+            _ => bytes / size,
+        };
+        if len.checked_mul(size) != Some(bytes) {
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                format!("{bytes} bytes are no whole number of elements of {size} bytes"),
+            ));
+        }
+        Ok(Buffer {
+            block: self.block,
+            len,
+            slot: self.slot,
+            element: PhantomData,
+        })
+    }
+
+    /// Overwrites the buffer with `data`, which is read before the call returns.
+    ///
+    /// Does not wait for the device, but for room: an upload larger than the staging memory goes
+    /// through it in pieces.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidArgument`] if the lengths differ.
+    pub fn write(&self, data: &[T]) -> Result<()> {
+        self.stream().write(self, data)
+    }
+
+    /// Waits for the buffer's content and copies it into `out`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidArgument`] if the lengths differ.
+    pub fn read(&self, out: &mut [T]) -> Result<()> {
+        self.stream().read(self, out)
+    }
+
+    /// Waits for the buffer's content and gives a copy.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DeviceLost`]; [`ErrorKind::OutOfHostMemory`].
+    pub fn to_vec(&self) -> Result<Vec<T>> {
+        self.stream().to_vec(self)
+    }
+
+    /// Starts to copy the content to the host.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::OutOfMemory`] if there is no host memory for the device to copy to.
+    pub fn read_async(&self) -> Result<Download<T>> {
+        self.stream().read_async(self)
+    }
+
+    /// Sets every element to `value`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DeviceLost`].
+    pub fn fill(&self, value: T) -> Result<()> {
+        self.stream().fill(self, value)
+    }
+
+    /// Copies `src`, which must be as long as the buffer.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidArgument`] if the lengths differ, [`ErrorKind::InvalidDevice`] if `src` is
+    /// on another device.
+    pub fn copy_from(&self, src: View<'_, T>) -> Result<()> {
+        self.stream().copy(src, self)
+    }
+}
+
+impl<T: Pod> View<'_, T> {
+    fn stream(&self) -> Stream {
+        self.buffer().stream()
+    }
+
+    /// Overwrites the view with `data`; see [`Buffer::write`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Buffer::write`].
+    pub fn write(&self, data: &[T]) -> Result<()> {
+        self.stream().write(*self, data)
+    }
+
+    /// Waits for the content and copies it into `out`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Buffer::read`].
+    pub fn read(&self, out: &mut [T]) -> Result<()> {
+        self.stream().read(*self, out)
+    }
+
+    /// Waits for the content and gives a copy.
+    ///
+    /// # Errors
+    ///
+    /// As [`Buffer::to_vec`].
+    pub fn to_vec(&self) -> Result<Vec<T>> {
+        self.stream().to_vec(*self)
+    }
+
+    /// Starts to copy the content to the host.
+    ///
+    /// # Errors
+    ///
+    /// As [`Buffer::read_async`].
+    pub fn read_async(&self) -> Result<Download<T>> {
+        self.stream().read_async(*self)
+    }
+
+    /// Sets every element to `value`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Buffer::fill`].
+    pub fn fill(&self, value: T) -> Result<()> {
+        self.stream().fill(*self, value)
+    }
+
+    /// Copies `src`, which must be as long as the view; see [`Stream::copy`] for overlaps.
+    ///
+    /// # Errors
+    ///
+    /// As [`Buffer::copy_from`].
+    pub fn copy_from(&self, src: View<'_, T>) -> Result<()> {
+        self.stream().copy(src, *self)
+    }
+}
+
+/// A copy to the host that is under way; it owns the memory that the device copies to.
+///
+/// Dropping it gives up the result; the copy itself runs on.
+///
+/// # Example
+///
+/// ```
+/// # if vkaccel::device_count() == 0 { return Ok(()); }
+/// let buffer = vkaccel::Buffer::from_slice(&[1u8, 2, 3])?;
+/// let download = buffer.read_async()?;
+/// buffer.fill(9)?;
+/// assert_eq!(download.wait()?, [1, 2, 3]);
+/// # Ok::<(), vkaccel::Error>(())
+/// ```
+#[must_use = "the content comes from `wait`"]
+#[derive(Debug)]
+pub struct Download<T: Pod> {
+    /// Nothing where there are no bytes to copy.
+    pending: Option<PendingDownload>,
+    len: usize,
+    element: PhantomData<fn() -> T>,
+}
+
+impl<T: Pod> Download<T> {
+    pub(super) fn new(pending: Option<PendingDownload>, len: usize) -> Self {
+        Self {
+            pending,
+            len,
+            element: PhantomData,
+        }
+    }
+
+    /// Whether the copy has finished; does not wait.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DeviceLost`].
+    pub fn is_done(&self) -> Result<bool> {
+        self.pending
+            .as_ref()
+            .map_or(Ok(true), |pending| pending.is_done())
+    }
+
+    /// Waits for the copy and gives the content.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DeviceLost`]; [`ErrorKind::OutOfHostMemory`].
+    pub fn wait(self) -> Result<Vec<T>> {
+        let mut out = host_vec(self.len)?;
+        if let Some(pending) = self.pending {
+            pending.wait(bytemuck::cast_slice_mut(&mut out))?;
+        }
+        Ok(out)
+    }
+}
+
+/// A vector of zeros; an error where the host has no memory for it.
+pub(super) fn host_vec<T: Pod>(len: usize) -> Result<Vec<T>> {
+    let mut out = Vec::new();
+    out.try_reserve_exact(len).map_err(|cause| {
+        let text = format!(
+            "the host has no room for {len} elements of {} bytes",
+            size_of::<T>()
+        );
+        Error::new(ErrorKind::OutOfHostMemory, text).with_source(cause)
+    })?;
+    out.resize(len, T::zeroed());
+    Ok(out)
+}
+
+#[cold]
+fn too_long<T>(len: usize) -> Error {
+    Error::new(
+        ErrorKind::OutOfMemory,
+        format!(
+            "no device can hold {len} elements of {} bytes",
+            size_of::<T>()
+        ),
+    )
+    .with_out_of_memory(OutOfMemory::new(OutOfMemoryReason::NeverFits, u64::MAX))
+}
+
+/// An error unless both sides of a copy have the same length.
+pub(super) fn same_length<T>(target: usize, source: usize) -> Result<()> {
+    if target == source {
+        return Ok(());
+    }
+    let size = size_of::<T>() as u64;
+    Err(Error::new(
+        ErrorKind::InvalidArgument,
+        format!("{source} elements do not fit {target} elements; take a view of the same length"),
+    )
+    .with_details(Details::Size {
+        expected: (target as u64).saturating_mul(size),
+        given: (source as u64).saturating_mul(size),
+    }))
+}

@@ -1,0 +1,58 @@
+//! The bodies of the functions at the crate's root, and of `Stream`'s documented methods.
+
+use super::{RootBodies, StreamBodies};
+use crate::device::{Device, DeviceArg, DeviceCapability};
+use crate::error::Result;
+use crate::runtime::{DeviceIndexGuard, Runtime, Stream};
+
+impl RootBodies for Runtime {
+    fn is_available(&self) -> bool {
+        self.visible_count() > 0
+    }
+
+    fn device_count(&self) -> usize {
+        self.visible_count()
+    }
+
+    fn current_accelerator(&self, check_available: bool) -> Option<Device> {
+        self.accelerator(check_available)
+    }
+
+    fn current_device_index(&self) -> Result<usize> {
+        self.current_index().map(|index| index as usize)
+    }
+
+    fn set_device_index(&self, device: DeviceArg) -> Result<()> {
+        self.set_current(&device)
+    }
+
+    fn get_device_capability(&self, device: DeviceArg) -> Result<DeviceCapability> {
+        self.slot(&device).map(|slot| slot.capability().clone())
+    }
+
+    fn current_stream(&self, device: DeviceArg) -> Result<Stream> {
+        self.current_stream_of(&device)
+    }
+
+    fn set_stream(&self, stream: &Stream) -> Result<()> {
+        self.set_current_stream(stream)
+    }
+
+    fn synchronize(&self, device: DeviceArg) -> Result<()> {
+        self.synchronize_device(&device)
+    }
+
+    fn device_index(&self, device: DeviceArg) -> Result<DeviceIndexGuard> {
+        self.device_guard(&device)
+    }
+}
+
+impl StreamBodies for Stream {
+    fn query(&self) -> Result<bool> {
+        self.has_finished()
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        self.wait(None).map(drop)
+    }
+}

@@ -1,0 +1,191 @@
+//! The explicit forms: what a stream does with buffers and kernels, naming nothing of the thread.
+
+use std::sync::Arc;
+
+use bytemuck::Pod;
+
+use super::buffer::{host_vec, same_length};
+use super::{Buffer, Download, Kernel, View};
+use crate::error::{Error, ErrorKind, Result};
+use crate::kernel::{Args, Grid};
+use crate::mem::copy;
+use crate::runtime::{Slot, Stream};
+
+impl Stream {
+    /// A buffer of `len` elements whose bytes are all 0, on the stream's device.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::OutOfMemory`].
+    pub fn zeroed<T: Pod>(&self, len: usize) -> Result<Buffer<T>> {
+        let buffer = Buffer::allocate(self, len)?;
+        self.fill_bytes(View::from(&buffer), &[0])?;
+        Ok(buffer)
+    }
+
+    /// A buffer of `len` elements with whatever content, on the stream's device.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::OutOfMemory`].
+    pub fn uninit<T: Pod>(&self, len: usize) -> Result<Buffer<T>> {
+        Buffer::allocate(self, len)
+    }
+
+    /// A buffer with a copy of `data`, which is read before the call returns.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::OutOfMemory`].
+    pub fn upload<T: Pod>(&self, data: &[T]) -> Result<Buffer<T>> {
+        let buffer = Buffer::allocate(self, data.len())?;
+        self.write(&buffer, data)?;
+        Ok(buffer)
+    }
+
+    /// Overwrites a buffer or view with `data`; see [`Buffer::write`].
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidArgument`] if the lengths differ, [`ErrorKind::InvalidDevice`] if the
+    /// memory is on another device than the stream.
+    pub fn write<'a, T: Pod>(&self, dst: impl Into<View<'a, T>>, data: &[T]) -> Result<()> {
+        let dst = dst.into();
+        self.check_device(dst.buffer().slot())?;
+        same_length::<T>(dst.len(), data.len())?;
+        let Some(range) = dst.range() else {
+            return Ok(());
+        };
+        let (core, opened) = self.open()?;
+        copy::upload(&core, &opened.upload, range, bytemuck::cast_slice(data))
+    }
+
+    /// Waits for the content of a buffer or view and copies it into `out`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidArgument`] if the lengths differ, [`ErrorKind::InvalidDevice`] if the
+    /// memory is on another device than the stream.
+    pub fn read<'a, T: Pod>(&self, src: impl Into<View<'a, T>>, out: &mut [T]) -> Result<()> {
+        let src = src.into();
+        self.check_device(src.buffer().slot())?;
+        same_length::<T>(out.len(), src.len())?;
+        let Some(range) = src.range() else {
+            return Ok(());
+        };
+        let (core, opened) = self.open()?;
+        copy::download(
+            &core,
+            &opened.readback,
+            range,
+            bytemuck::cast_slice_mut(out),
+        )
+    }
+
+    /// Waits for the content of a buffer or view and gives a copy.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidDevice`] if the memory is on another device than the stream.
+    pub fn to_vec<'a, T: Pod>(&self, src: impl Into<View<'a, T>>) -> Result<Vec<T>> {
+        let src = src.into();
+        let mut out = host_vec(src.len())?;
+        self.read(src, &mut out)?;
+        Ok(out)
+    }
+
+    /// Starts to copy a buffer or view to the host.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidDevice`] if the memory is on another device than the stream.
+    pub fn read_async<'a, T: Pod>(&self, src: impl Into<View<'a, T>>) -> Result<Download<T>> {
+        let src = src.into();
+        self.check_device(src.buffer().slot())?;
+        let Some(range) = src.range() else {
+            return Ok(Download::new(None, src.len()));
+        };
+        let (core, opened) = self.open()?;
+        let pending = copy::start_download(&core, &opened.readback, range)?;
+        Ok(Download::new(Some(pending), src.len()))
+    }
+
+    /// Sets every element of a buffer or view to `value`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidDevice`] if the memory is on another device than the stream.
+    pub fn fill<'a, T: Pod>(&self, dst: impl Into<View<'a, T>>, value: T) -> Result<()> {
+        self.fill_bytes(dst.into(), bytemuck::bytes_of(&value))
+    }
+
+    fn fill_bytes<T: Pod>(&self, dst: View<'_, T>, pattern: &[u8]) -> Result<()> {
+        self.check_device(dst.buffer().slot())?;
+        let Some(range) = dst.range() else {
+            return Ok(());
+        };
+        let (core, opened) = self.open()?;
+        copy::fill(&core, &opened.upload, range, pattern)
+    }
+
+    /// Copies `src` to `dst`, which must be as long.
+    ///
+    /// Views of one buffer may overlap: `dst` gets what `src` held before.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidArgument`] if the lengths differ, [`ErrorKind::InvalidDevice`] if either
+    /// is on another device than the stream.
+    pub fn copy<'a, 'b, T: Pod>(
+        &self,
+        src: impl Into<View<'a, T>>,
+        dst: impl Into<View<'b, T>>,
+    ) -> Result<()> {
+        let (src, dst) = (src.into(), dst.into());
+        self.check_device(src.buffer().slot())?;
+        self.check_device(dst.buffer().slot())?;
+        same_length::<T>(dst.len(), src.len())?;
+        let (Some(from), Some(to)) = (src.range(), dst.range()) else {
+            return Ok(());
+        };
+        let (core, opened) = self.open()?;
+        copy::copy(&core, &opened.readback, from, to)
+    }
+
+    /// Launches a kernel on this stream.
+    ///
+    /// Everything is checked before anything is recorded; a grid without groups is a no-op.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::ArgumentMismatch`] if the arguments do not fit the kernel's interface,
+    /// [`ErrorKind::LimitExceeded`] if the grid or a buffer is too large for the device,
+    /// [`ErrorKind::InvalidDevice`] if kernel or memory are on another device than the stream.
+    pub fn launch<'a>(&self, kernel: &Kernel, grid: Grid, args: impl Args<'a>) -> Result<()> {
+        self.check_device(kernel.slot())?;
+        let (core, _opened) = self.open()?;
+        args.with_args(|args| kernel.program().launch(&core, grid, args))
+    }
+
+    fn check_device(&self, other: &Arc<Slot>) -> Result<()> {
+        if Arc::ptr_eq(self.slot(), other) {
+            return self.slot().shared().check();
+        }
+        Err(wrong_device(self.slot(), other))
+    }
+}
+
+#[cold]
+fn wrong_device(stream: &Slot, other: &Slot) -> Error {
+    let text = if stream.runtime_id() == other.runtime_id() {
+        format!(
+            "the stream is on {}, but a buffer or kernel is on {}; copy the data over, or use a \
+             stream of that device",
+            stream.device(),
+            other.device()
+        )
+    } else {
+        "the stream and a buffer or kernel belong to different runtimes".to_owned()
+    };
+    Error::new(ErrorKind::InvalidDevice, text)
+}

@@ -1,0 +1,75 @@
+//! The settings of a runtime.
+
+use super::Runtime;
+use crate::device::{Feature, FeatureSet};
+use crate::vk::entry::{EntrySource, GetInstanceProcAddr};
+
+/// Settings that a runtime is made with.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Config {
+    pub(super) entry: EntrySource,
+    /// Takes the place of the environment's list.
+    pub(super) visible_devices: Option<String>,
+    pub(super) validation: bool,
+    pub(super) without: FeatureSet,
+}
+
+/// Makes a [`Runtime`] with settings of its own.
+///
+/// # Example
+///
+/// ```
+/// let runtime = vkaccel::Runtime::builder().visible_devices("0").build();
+/// let _entered = runtime.enter();
+/// assert!(vkaccel::device_count() <= 1);
+/// ```
+#[must_use = "nothing happens before `build`"]
+#[derive(Clone, Debug, Default)]
+pub struct RuntimeBuilder(Config);
+
+impl RuntimeBuilder {
+    /// Takes Vulkan's functions from `entry` instead of a loader library.
+    ///
+    /// # Safety
+    ///
+    /// `entry` is a conforming `vkGetInstanceProcAddr` for as long as the process lives.
+    #[allow(unsafe_code)]
+    pub unsafe fn entry(mut self, entry: GetInstanceProcAddr) -> Self {
+        self.0.entry = EntrySource::Custom(entry);
+        self
+    }
+
+    /// Makes only these devices visible, in this order: indexes and UUID prefixes, separated by commas.
+    ///
+    /// It takes the place of the environment variable `VKACCEL_VISIBLE_DEVICES`, with the same rules:
+    /// the list ends before its first entry that names no device, and an empty one makes none visible.
+    pub fn visible_devices(mut self, list: impl Into<String>) -> Self {
+        self.0.visible_devices = Some(list.into());
+        self
+    }
+
+    /// Runs the devices under the validation layer, with its synchronization checks.
+    ///
+    /// What the layer says comes from [`Runtime::take_validation_messages`]. If the layer is not
+    /// installed, the first call that needs a device fails.
+    pub fn validation(mut self, on: bool) -> Self {
+        self.0.validation = on;
+        self
+    }
+
+    /// Opens devices without these features, as if they did not have them.
+    ///
+    /// Kernels that need one of them are refused. Without
+    /// [`RobustBufferAccess`](Feature::RobustBufferAccess), only unchecked kernels can be built.
+    pub fn without_features(mut self, features: impl IntoIterator<Item = Feature>) -> Self {
+        for feature in features {
+            self.0.without.insert(feature);
+        }
+        self
+    }
+
+    /// Makes the runtime. Nothing is loaded or opened before it is used.
+    pub fn build(self) -> Runtime {
+        Runtime::with_config(self.0)
+    }
+}

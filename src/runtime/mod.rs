@@ -1,0 +1,379 @@
+//! Owns runtimes: which devices a process or a thread sees, when they are opened, and what is
+//! current on a thread.
+
+mod builder;
+mod current;
+mod guard;
+mod scope;
+mod slot;
+mod stream;
+
+use core::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+
+use crate::base::{fork, sync::Mutex};
+use crate::device::select::{self, Candidate, Selection};
+use crate::device::{Device, DeviceArg, MemoryInfo, mask};
+use crate::error::{Error, ErrorKind, Result};
+use crate::vk::Instance;
+use crate::vk::debug::{MessageSink, ValidationMessage};
+use crate::vk::entry;
+
+pub use builder::RuntimeBuilder;
+pub(crate) use current::current_runtime;
+pub use guard::{DeviceIndexGuard, RuntimeGuard, StreamGuard};
+pub(crate) use slot::{Opened, Slot};
+pub use stream::Stream;
+
+use builder::Config;
+
+/// One Vulkan instance with its devices. A cheap handle: clones are the same runtime.
+///
+/// A process has one of its own, made on first use from the environment; global functions mean
+/// that one, unless the calling thread has [entered](Self::enter) another. Making a runtime or
+/// asking it about devices opens none.
+///
+/// # Example
+///
+/// ```
+/// let runtime = vkaccel::Runtime::builder().build();
+/// let _entered = runtime.enter();
+/// println!("{} devices", vkaccel::device_count());
+/// assert!(!runtime.is_initialized());
+/// # Ok::<(), vkaccel::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Runtime(Arc<Inner>);
+
+struct Inner {
+    shared: Arc<Shared>,
+    /// What enumerating found; a failure is not kept, so that it can be mended and tried again.
+    probed: OnceLock<Probed>,
+    /// One thread enumerates, the others wait for what it finds.
+    probing: Mutex<()>,
+}
+
+/// What a runtime and its devices have in common.
+pub(crate) struct Shared {
+    /// A number no other runtime of the process has.
+    pub(crate) id: u64,
+    config: Config,
+    messages: Arc<MessageSink>,
+    /// The instance of the opened devices, which they keep alive.
+    instance: Mutex<Weak<Instance>>,
+    closed: AtomicBool,
+}
+
+/// The devices that the runtime found.
+struct Probed {
+    selection: Selection,
+    slots: Vec<Arc<Slot>>,
+}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runtime")
+            .field("id", &self.0.shared.id)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    /// The check that opens every call that needs the runtime.
+    pub(crate) fn check(&self) -> Result<()> {
+        fork::check()?;
+        if self.closed.load(Ordering::Relaxed) {
+            return Err(Error::new(
+                ErrorKind::ShutDown,
+                "this runtime was shut down; make a new one with Runtime::builder()",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The instance of the opened devices, or a fresh one.
+    fn instance(&self) -> Result<Arc<Instance>> {
+        let mut kept = self.instance.lock();
+        if let Some(instance) = kept.upgrade() {
+            return Ok(instance);
+        }
+        let instance = Arc::new(self.new_instance()?);
+        *kept = Arc::downgrade(&instance);
+        Ok(instance)
+    }
+
+    fn new_instance(&self) -> Result<Instance> {
+        let entry = entry::load(self.config.entry)?;
+        Instance::new(&entry, self.config.validation.then_some(&self.messages))
+    }
+}
+
+impl Runtime {
+    /// A builder, for a runtime with its own settings.
+    pub fn builder() -> RuntimeBuilder {
+        RuntimeBuilder::default()
+    }
+
+    fn with_config(config: Config) -> Self {
+        static NEXT_ID: core::sync::atomic::AtomicU64 = core::sync::atomic::AtomicU64::new(1);
+        Self(Arc::new(Inner {
+            shared: Arc::new(Shared {
+                id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+                config,
+                messages: Arc::default(),
+                instance: Mutex::new(Weak::new()),
+                closed: AtomicBool::new(false),
+            }),
+            probed: OnceLock::new(),
+            probing: Mutex::new(()),
+        }))
+    }
+
+    /// The runtime that global functions mean on this thread: the entered one, else the process's
+    /// own.
+    pub fn current() -> Self {
+        current_runtime()
+    }
+
+    /// Makes this the runtime of the calling thread until the guard is dropped.
+    ///
+    /// Objects keep the runtime they were made in. Other threads enter for themselves.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let runtime = vkaccel::Runtime::builder().visible_devices("").build();
+    /// let entered = runtime.enter();
+    /// assert_eq!(vkaccel::device_count(), 0);
+    /// drop(entered);
+    /// ```
+    pub fn enter(&self) -> RuntimeGuard {
+        RuntimeGuard::new(self)
+    }
+
+    /// Whether a device of this runtime is open.
+    pub fn is_initialized(&self) -> bool {
+        self.0
+            .probed
+            .get()
+            .is_some_and(|probed| probed.slots.iter().any(|slot| slot.is_open()))
+    }
+
+    /// Opens a device, which its first command would else do.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidDevice`] if `device` names no visible device, [`ErrorKind::NoDriver`] or
+    /// [`ErrorKind::NoDevice`] if there is none, [`ErrorKind::Driver`] if the driver refuses.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let runtime = vkaccel::Runtime::builder().build();
+    /// runtime.init(0)?;
+    /// assert!(runtime.is_initialized());
+    /// # Ok::<(), vkaccel::Error>(())
+    /// ```
+    pub fn init(&self, device: impl Into<DeviceArg>) -> Result<()> {
+        self.slot(&device.into())?.open().map(drop)
+    }
+
+    /// Waits for all work, then gives the devices back.
+    ///
+    /// Every later call fails with [`ErrorKind::ShutDown`]. Buffers, streams and kernels that the
+    /// program still holds stay valid to drop; what they keep of a device goes with the last of them.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DeviceLost`] if a device was lost; the runtime is shut down nevertheless.
+    pub fn shutdown(&self) -> Result<()> {
+        fork::check()?;
+        self.0.shared.closed.store(true, Ordering::Relaxed);
+        let slots = self
+            .0
+            .probed
+            .get()
+            .map_or(&[][..], |probed| &probed.slots[..]);
+        let mut result = Ok(());
+        for slot in slots {
+            // The first error is the one to report; the others still get their turn.
+            result = result.and(slot.close());
+        }
+        result
+    }
+
+    /// Says of each physical device whether it is visible, and why or why not.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NoDriver`] or [`ErrorKind::NoDevice`] if there is nothing to ask,
+    /// [`ErrorKind::Config`] if the list of visible devices makes no sense.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// if let Ok(candidates) = vkaccel::Runtime::current().selection() {
+    ///     for candidate in candidates {
+    ///         println!("{}: {}", candidate.name, candidate.reason);
+    ///     }
+    /// }
+    /// ```
+    pub fn selection(&self) -> Result<Vec<Candidate>> {
+        Ok(self.probe()?.selection.candidates.clone())
+    }
+
+    /// Takes what validation layers have said since the last call, oldest first.
+    ///
+    /// Empty unless the runtime was built with [`RuntimeBuilder::validation`]. The newest 1024 are
+    /// kept.
+    pub fn take_validation_messages(&self) -> Vec<ValidationMessage> {
+        self.0.shared.messages.take()
+    }
+
+    pub(crate) fn id(&self) -> u64 {
+        self.0.shared.id
+    }
+
+    /// How many devices are visible; in a forked child, how many were when the process knew.
+    pub(crate) fn visible_count(&self) -> usize {
+        if fork::is_child() {
+            return self.0.probed.get().map_or(0, |probed| probed.slots.len());
+        }
+        self.probe().map_or(0, |probed| probed.slots.len())
+    }
+
+    fn probe(&self) -> Result<&Probed> {
+        self.0.shared.check()?;
+        if let Some(probed) = self.0.probed.get() {
+            return Ok(probed);
+        }
+        let _probing = self.0.probing.lock();
+        if let Some(probed) = self.0.probed.get() {
+            return Ok(probed);
+        }
+        let probed = self.probe_now()?;
+        Ok(self.0.probed.get_or_init(|| probed))
+    }
+
+    fn probe_now(&self) -> Result<Probed> {
+        let shared = &self.0.shared;
+        let infos = shared.new_instance()?.physical_infos()?;
+        let variable = std::env::var(mask::VARIABLE).ok();
+        let list = shared
+            .config
+            .visible_devices
+            .as_deref()
+            .or(variable.as_deref());
+        let selection = select::select(&infos, list)?;
+        let slots = selection
+            .visible
+            .iter()
+            .zip(0u32..)
+            .map(|(&position, index)| Slot::new(shared, index, position, &infos[position]))
+            .collect();
+        Ok(Probed { selection, slots })
+    }
+
+    /// All visible devices; an error that says why where there is none.
+    pub(crate) fn slots(&self) -> Result<&[Arc<Slot>]> {
+        let probed = self.probe()?;
+        if probed.slots.is_empty() {
+            return Err(probed.selection.no_device());
+        }
+        Ok(&probed.slots)
+    }
+
+    /// The device that an argument means; opens nothing.
+    pub(crate) fn slot(&self, device: &DeviceArg) -> Result<&Arc<Slot>> {
+        device.check()?;
+        let slots = self.slots()?;
+        let index = device.index(current::device(self), count(slots))?;
+        Ok(&slots[index as usize])
+    }
+
+    pub(crate) fn current_index(&self) -> Result<u32> {
+        self.slots()?;
+        Ok(current::device(self))
+    }
+
+    /// Switches the thread's current device; a negative index changes nothing.
+    pub(crate) fn set_current(&self, device: &DeviceArg) -> Result<()> {
+        if let Some(index) = device.switch(|| self.slots().map(count))? {
+            current::set_device(self, index);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn device_guard(&self, device: &DeviceArg) -> Result<DeviceIndexGuard> {
+        let index = device.guard(|| self.slots().map(count))?;
+        Ok(DeviceIndexGuard::new(self, index))
+    }
+
+    /// The thread's current stream of a device.
+    pub(crate) fn current_stream_of(&self, device: &DeviceArg) -> Result<Stream> {
+        Ok(current::stream(self.slot(device)?))
+    }
+
+    pub(crate) fn set_current_stream(&self, stream: &Stream) -> Result<()> {
+        stream.slot().shared().check()?;
+        if stream.slot().runtime_id() != self.id() {
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                "the stream belongs to another runtime than the thread's current one; enter that \
+                 runtime first",
+            ));
+        }
+        current::set_stream(stream);
+        Ok(())
+    }
+
+    /// Waits for all work of a device; for one that is not open there is none.
+    pub(crate) fn synchronize_device(&self, device: &DeviceArg) -> Result<()> {
+        self.0.shared.check()?;
+        if device.is_current() && !self.is_initialized() {
+            return Ok(());
+        }
+        self.slot(device)?.synchronize()
+    }
+
+    pub(crate) fn memory_info(&self, device: &DeviceArg) -> Result<MemoryInfo> {
+        self.slot(device)?.memory_info()
+    }
+
+    /// The kind of device that this build drives.
+    pub(crate) fn accelerator(&self, check_available: bool) -> Option<Device> {
+        (!check_available || self.visible_count() > 0).then_some(Device::any())
+    }
+}
+
+fn count(slots: &[Arc<Slot>]) -> u32 {
+    u32::try_from(slots.len()).unwrap_or(u32::MAX)
+}
+
+/// The thread's current stream of a device.
+pub(crate) fn current_stream(slot: &Arc<Slot>) -> Stream {
+    current::stream(slot)
+}
+
+/// Runs `f` with `device` current, and restores the one before on return, error and panic.
+///
+/// It does what [`device_index`](crate::device_index) does, with no guard to hold.
+///
+/// # Errors
+///
+/// [`ErrorKind::InvalidDevice`] if `device` names no visible device; whatever `f` returns.
+///
+/// # Example
+///
+/// ```
+/// # if vkaccel::device_count() == 0 { return Ok(()); }
+/// let index = vkaccel::with_device(0, vkaccel::current_device_index)?;
+/// assert_eq!(index, 0);
+/// # Ok::<(), vkaccel::Error>(())
+/// ```
+pub fn with_device<R>(device: impl Into<DeviceArg>, f: impl FnOnce() -> Result<R>) -> Result<R> {
+    let _guard = Runtime::current().device_guard(&device.into())?;
+    f()
+}

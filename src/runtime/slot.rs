@@ -1,0 +1,185 @@
+//! Slots: what a runtime keeps of each visible device, open or not.
+
+use std::sync::Arc;
+
+use super::Shared;
+use super::stream::NamedStream;
+use crate::base::{fork, sync::Mutex};
+use crate::device::info::PhysicalInfo;
+use crate::device::plan::{MemoryRole, Plan};
+use crate::device::{Device, DeviceCapability, MemoryInfo};
+use crate::error::{Error, ErrorKind, Result};
+use crate::exec::ExecDevice;
+use crate::mem::{DeviceMemory, Staging};
+use crate::vk;
+
+/// A visible device of a runtime.
+pub(crate) struct Slot {
+    index: u32,
+    /// Where it stood when the devices were enumerated.
+    position: usize,
+    info: PhysicalInfo,
+    capability: DeviceCapability,
+    default_stream: Arc<NamedStream>,
+    opened: Mutex<Option<Arc<Opened>>>,
+    shared: Arc<Shared>,
+}
+
+/// What a device is once it is open.
+///
+/// Fields are in the order of teardown: what uses the device goes before it.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) upload: Arc<Staging>,
+    pub(crate) readback: Arc<Staging>,
+    pub(crate) memory: DeviceMemory,
+    pub(crate) exec: Arc<ExecDevice>,
+    pub(crate) device: Arc<vk::Device>,
+}
+
+impl core::fmt::Debug for Slot {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Slot")
+            .field("device", &self.device())
+            .field("name", &self.info.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Slot {
+    pub(super) fn new(
+        shared: &Arc<Shared>,
+        index: u32,
+        position: usize,
+        info: &PhysicalInfo,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            index,
+            position,
+            info: info.clone(),
+            capability: DeviceCapability::new(info),
+            default_stream: NamedStream::new(0),
+            opened: Mutex::new(None),
+            shared: Arc::clone(shared),
+        })
+    }
+
+    pub(crate) fn index(&self) -> u32 {
+        self.index
+    }
+
+    pub(crate) fn device(&self) -> Device {
+        Device::new(self.index)
+    }
+
+    pub(crate) fn runtime_id(&self) -> u64 {
+        self.shared.id
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    pub(crate) fn capability(&self) -> &DeviceCapability {
+        &self.capability
+    }
+
+    pub(super) fn default_stream(&self) -> &Arc<NamedStream> {
+        &self.default_stream
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        // A forked child must not meet a lock that a thread of its parent held.
+        fork::may_call_driver() && self.opened.lock().is_some()
+    }
+
+    /// The opened device; opens it the first time. A failure can be tried again.
+    pub(crate) fn open(&self) -> Result<Arc<Opened>> {
+        self.shared.check()?;
+        let mut slot = self.opened.lock();
+        if let Some(opened) = &*slot {
+            return Ok(Arc::clone(opened));
+        }
+        let opened = Arc::new(self.open_now()?);
+        *slot = Some(Arc::clone(&opened));
+        Ok(opened)
+    }
+
+    #[cold]
+    fn open_now(&self) -> Result<Opened> {
+        // Loaders and drivers have been seen to race when devices are opened side by side.
+        static OPENING: Mutex<()> = Mutex::new(());
+        let _opening = OPENING.lock();
+        fork::register();
+        let name = self.device().to_string();
+        let plan = Plan::new(&self.info, self.shared.config.without)
+            .map_err(|error| error.context(&name))?;
+        let instance = self.shared.instance()?;
+        let physical = self.find(&instance)?;
+        let device = vk::Device::open(&instance, physical, plan, name)?;
+        let exec = ExecDevice::new(&device)?;
+        Ok(Opened {
+            upload: Staging::new(&device, MemoryRole::Upload),
+            readback: Staging::new(&device, MemoryRole::Readback),
+            memory: DeviceMemory::new(&device, &exec),
+            exec,
+            device,
+        })
+    }
+
+    /// Finds the device again in another instance.
+    fn find(&self, instance: &vk::Instance) -> Result<vk::PhysicalDevice> {
+        let is_same = |info: &PhysicalInfo| {
+            info.uuid == self.info.uuid
+                && info.driver.uuid == self.info.driver.uuid
+                && info.name == self.info.name
+        };
+        let found = instance.physical_devices()?;
+        let mut infos = Vec::with_capacity(found.len());
+        for &physical in &found {
+            infos.push(instance.physical_info(physical)?);
+        }
+        let at_position = infos.get(self.position).filter(|info| is_same(info));
+        let position = match at_position {
+            Some(_) => Some(self.position),
+            None => infos.iter().position(is_same),
+        };
+        position.map(|position| found[position]).ok_or_else(|| {
+            Error::new(
+                ErrorKind::NoDevice,
+                format!(
+                    "{} ({}) is gone since the devices were enumerated",
+                    self.device(),
+                    self.info.name
+                ),
+            )
+        })
+    }
+
+    /// Waits for all work of the device; there is none while it is not open.
+    pub(super) fn synchronize(&self) -> Result<()> {
+        self.shared.check()?;
+        let opened = self.opened.lock().clone();
+        opened.map_or(Ok(()), |opened| opened.exec.synchronize())
+    }
+
+    /// Free and total memory, from queries alone.
+    pub(super) fn memory_info(&self) -> Result<MemoryInfo> {
+        self.shared.check()?;
+        let opened = self.opened.lock().clone();
+        let held = opened
+            .as_ref()
+            .map_or(0, |opened| opened.memory.held_bytes());
+        let instance = self.shared.instance()?;
+        let physical = self.find(&instance)?;
+        Ok(instance.memory_info(physical, &self.info, held))
+    }
+
+    /// Waits for all work and gives the device back.
+    pub(super) fn close(&self) -> Result<()> {
+        let opened = self.opened.lock().take();
+        let result = opened.as_ref().map_or(Ok(()), |opened| opened.exec.close());
+        self.default_stream.forget();
+        result
+    }
+}

@@ -1,0 +1,227 @@
+//! Streams as their users hold them: names, until the first command opens their device.
+
+use core::fmt;
+use core::hash::{Hash, Hasher};
+use core::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::guard::StreamGuard;
+use super::{Opened, Runtime, Slot};
+use crate::base::sync::Mutex;
+use crate::device::{Device, DeviceArg};
+use crate::error::Result;
+use crate::exec::StreamCore;
+
+/// An in-order sequence of commands on a device. A handle: clones are the same stream.
+///
+/// Commands on one stream take effect in the order they were made; between streams there is no
+/// order but what waiting makes. A stream is only a name until its first command opens the device.
+/// Its methods read neither the thread's current device nor its current stream.
+///
+/// # Example
+///
+/// ```
+/// # if vkaccel::device_count() == 0 { return Ok(()); }
+/// let stream = vkaccel::Stream::new(0)?;
+/// let buffer = stream.upload(&[1u32, 2, 3])?;
+/// stream.fill(&buffer, 7)?;
+/// assert_eq!(stream.read(&buffer)?, [7, 7, 7]);
+/// # Ok::<(), vkaccel::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Stream {
+    named: Arc<NamedStream>,
+    slot: Arc<Slot>,
+}
+
+/// What the handles of one stream share.
+#[derive(Debug)]
+pub(crate) struct NamedStream {
+    id: u64,
+    priority: i32,
+    core: Mutex<Option<Arc<StreamCore>>>,
+}
+
+impl NamedStream {
+    pub(super) fn new(priority: i32) -> Arc<Self> {
+        static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+        let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+        Arc::new(Self {
+            id,
+            priority,
+            core: Mutex::new(None),
+        })
+    }
+
+    /// Lets go of the opened stream, for a runtime that shuts down.
+    pub(super) fn forget(&self) {
+        let core = self.core.lock().take();
+        drop(core);
+    }
+}
+
+impl Stream {
+    /// Makes a stream on a device; opens nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidDevice`](crate::ErrorKind::InvalidDevice) if `device` names no visible device.
+    pub fn new(device: impl Into<DeviceArg>) -> Result<Self> {
+        Self::with_priority(device, 0)
+    }
+
+    /// Makes a stream with a priority: lower numbers are more urgent.
+    ///
+    /// The priority is kept and can be asked for; devices with a single compute queue run all
+    /// streams alike.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidDevice`](crate::ErrorKind::InvalidDevice) if `device` names no visible device.
+    pub fn with_priority(device: impl Into<DeviceArg>, priority: i32) -> Result<Self> {
+        let runtime = Runtime::current();
+        let slot = runtime.slot(&device.into())?;
+        Ok(Self {
+            named: NamedStream::new(priority),
+            slot: Arc::clone(slot),
+        })
+    }
+
+    pub(super) fn default_of(slot: &Arc<Slot>) -> Self {
+        Self {
+            named: Arc::clone(slot.default_stream()),
+            slot: Arc::clone(slot),
+        }
+    }
+
+    /// The device that the stream belongs to.
+    pub fn device(&self) -> Device {
+        self.slot.device()
+    }
+
+    /// A number that no other stream of the process has.
+    pub fn id(&self) -> u64 {
+        self.named.id
+    }
+
+    /// The priority it was made with; 0 for a default stream.
+    pub fn priority(&self) -> i32 {
+        self.named.priority
+    }
+
+    /// Submits what the stream has recorded, without waiting.
+    ///
+    /// Never needed for progress: recorded commands are submitted by themselves before long.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceLost`](crate::ErrorKind::DeviceLost) if the device is lost.
+    pub fn flush(&self) -> Result<()> {
+        self.existing()?.map_or(Ok(()), |core| core.flush())
+    }
+
+    /// Waits until all commands so far have finished, or until the time has run out: `false`.
+    ///
+    /// Running out of time is no error.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceLost`](crate::ErrorKind::DeviceLost) if the device is lost.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let stream = vkaccel::Stream::new(0)?;
+    /// assert!(stream.synchronize_timeout(core::time::Duration::ZERO)?);
+    /// # Ok::<(), vkaccel::Error>(())
+    /// ```
+    pub fn synchronize_timeout(&self, timeout: Duration) -> Result<bool> {
+        self.wait(Some(timeout))
+    }
+
+    /// Makes the stream, and its device, current on this thread until the guard is dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`ShutDown`](crate::ErrorKind::ShutDown) if its runtime was shut down.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let stream = vkaccel::Stream::new(0)?;
+    /// let entered = stream.enter()?;
+    /// assert_eq!(vkaccel::current_stream(None)?, stream);
+    /// drop(entered);
+    /// assert_ne!(vkaccel::current_stream(None)?, stream);
+    /// # Ok::<(), vkaccel::Error>(())
+    /// ```
+    pub fn enter(&self) -> Result<StreamGuard> {
+        self.slot.shared().check()?;
+        Ok(StreamGuard::new(self))
+    }
+
+    /// Runs `f` with the stream current, and restores the one before on return, error and panic.
+    ///
+    /// # Errors
+    ///
+    /// Whatever `f` returns; [`ShutDown`](crate::ErrorKind::ShutDown) if the runtime was shut down.
+    pub fn scope<R>(&self, f: impl FnOnce() -> Result<R>) -> Result<R> {
+        let _entered = self.enter()?;
+        f()
+    }
+
+    pub(crate) fn slot(&self) -> &Arc<Slot> {
+        &self.slot
+    }
+
+    /// The opened stream with its opened device.
+    pub(crate) fn open(&self) -> Result<(Arc<StreamCore>, Arc<Opened>)> {
+        let opened = self.slot.open()?;
+        let mut core = self.named.core.lock();
+        let core = core.get_or_insert_with(|| StreamCore::new(&opened.exec));
+        Ok((Arc::clone(core), opened))
+    }
+
+    /// The opened stream, if it has had a command.
+    fn existing(&self) -> Result<Option<Arc<StreamCore>>> {
+        self.slot.shared().check()?;
+        Ok(self.named.core.lock().clone())
+    }
+
+    /// Waits for all commands so far; `false` if `timeout` ran out.
+    pub(crate) fn wait(&self, timeout: Option<Duration>) -> Result<bool> {
+        self.existing()?
+            .map_or(Ok(true), |core| core.synchronize(timeout))
+    }
+
+    /// Whether all commands so far have finished.
+    pub(crate) fn has_finished(&self) -> Result<bool> {
+        self.existing()?.map_or(Ok(true), |core| core.query())
+    }
+}
+
+impl PartialEq for Stream {
+    fn eq(&self, other: &Self) -> bool {
+        self.id() == other.id()
+    }
+}
+
+impl Eq for Stream {}
+
+impl Hash for Stream {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id().hash(state);
+    }
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream")
+            .field("id", &self.id())
+            .field("device", &self.device())
+            .finish()
+    }
+}

@@ -1,0 +1,163 @@
+//! Promises of buffers, views and downloads.
+
+mod support;
+
+use support::on_each_device;
+use vkaccel::{Buffer, ErrorKind, Runtime, Stream};
+
+/// HM-03: fills, writes and copies of any number of bytes touch those bytes alone.
+#[test]
+fn fills_and_copies_of_any_byte_count_touch_no_neighbour() {
+    on_each_device("fills_and_copies_of_any_byte_count", |_| {
+        let buffer = Buffer::from_slice(&[0xEEu8; 16]).unwrap();
+        buffer.view(0..5).unwrap().fill(0xAB).unwrap();
+        buffer.view(6..7).unwrap().fill(0x01).unwrap();
+        let three = Buffer::from_slice(&[1u8, 2, 3]).unwrap();
+        buffer
+            .view(9..12)
+            .unwrap()
+            .copy_from(three.view(..).unwrap())
+            .unwrap();
+        let expected = [
+            0xAB, 0xAB, 0xAB, 0xAB, 0xAB, 0xEE, 0x01, 0xEE, 0xEE, 1, 2, 3, 0xEE, 0xEE, 0xEE, 0xEE,
+        ];
+        assert_eq!(buffer.to_vec().unwrap(), expected);
+
+        let five = Buffer::<u8>::uninit(5).unwrap();
+        five.fill(0x7F).unwrap();
+        assert_eq!(five.to_vec().unwrap(), [0x7F; 5]);
+
+        let (from, to) = (buffer.view(0..8).unwrap(), buffer.view(4..12).unwrap());
+        to.copy_from(from).unwrap();
+        let expected = [
+            0xAB, 0xAB, 0xAB, 0xAB, 0xAB, 0xAB, 0xAB, 0xAB, 0xAB, 0xEE, 0x01, 0xEE, 0xEE, 0xEE,
+            0xEE, 0xEE,
+        ];
+        assert_eq!(buffer.to_vec().unwrap(), expected);
+    });
+}
+
+#[test]
+fn content_survives_the_way_to_the_device_and_back() {
+    on_each_device("content_survives_the_way", |_| {
+        // Larger than a staging piece, and no multiple of one.
+        let data: Vec<u32> = (0..2_500_001).collect();
+        let buffer = Buffer::from_slice(&data).unwrap();
+        assert_eq!(buffer.to_vec().unwrap(), data);
+        let download = buffer.read_async().unwrap();
+        buffer.fill(7).unwrap();
+        assert_eq!(download.wait().unwrap(), data);
+        assert!(buffer.to_vec().unwrap().iter().all(|&word| word == 7));
+    });
+}
+
+#[test]
+fn nothing_at_all_is_a_buffer_too() {
+    on_each_device("nothing_at_all", |_| {
+        let empty = Buffer::<u32>::from_slice(&[]).unwrap();
+        assert!(empty.is_empty());
+        empty.fill(1).unwrap();
+        empty.write(&[]).unwrap();
+        empty.read(&mut []).unwrap();
+        empty.copy_from(empty.view(..).unwrap()).unwrap();
+        assert!(empty.to_vec().unwrap().is_empty());
+        assert!(empty.read_async().unwrap().wait().unwrap().is_empty());
+        assert_eq!(empty.cast::<f64>().unwrap().len(), 0);
+
+        let units = Buffer::from_slice(&[(); 5]).unwrap();
+        assert_eq!(units.to_vec().unwrap().len(), 5);
+        units.fill(()).unwrap();
+
+        let some = Buffer::from_slice(&[1u8, 2]).unwrap();
+        some.view(2..2).unwrap().fill(9).unwrap();
+        assert_eq!(some.to_vec().unwrap(), [1, 2]);
+    });
+}
+
+#[test]
+fn views_outside_of_the_buffer_and_other_lengths_are_refused() {
+    on_each_device("views_outside", |_| {
+        let buffer = Buffer::from_slice(&[1u32, 2, 3]).unwrap();
+        #[allow(clippy::reversed_empty_ranges)]
+        for refused in [buffer.view(2..5), buffer.view(4..), buffer.view(2..1)] {
+            assert_eq!(refused.unwrap_err().kind(), ErrorKind::InvalidArgument);
+        }
+        assert_eq!(buffer.view(..=2).unwrap().to_vec().unwrap(), [1, 2, 3]);
+        assert_eq!(
+            buffer.write(&[1, 2]).unwrap_err().kind(),
+            ErrorKind::InvalidArgument
+        );
+        assert_eq!(
+            buffer.read(&mut [0; 4]).unwrap_err().kind(),
+            ErrorKind::InvalidArgument
+        );
+        assert_eq!(
+            buffer.cast::<[u8; 5]>().unwrap_err().kind(),
+            ErrorKind::InvalidArgument
+        );
+    });
+}
+
+#[test]
+fn a_buffer_that_can_never_fit_is_refused_with_figures() {
+    on_each_device("a_buffer_that_can_never_fit", |_| {
+        for len in [usize::MAX, usize::MAX / 8, 1 << 46] {
+            let error = Buffer::<u64>::uninit(len).unwrap_err();
+            assert!(error.is_out_of_memory(), "{error}");
+            let figures = error.out_of_memory().unwrap();
+            assert_eq!(figures.reason, vkaccel::OutOfMemoryReason::NeverFits);
+        }
+    });
+}
+
+#[test]
+fn buffers_may_be_dropped_while_the_device_uses_them() {
+    on_each_device("buffers_may_be_dropped", |_| {
+        let last = Buffer::<u32>::zeroed(1 << 16).unwrap();
+        for round in 0..50u32 {
+            let source = Buffer::from_slice(&vec![round; 1 << 16]).unwrap();
+            last.copy_from(source.view(..).unwrap()).unwrap();
+        }
+        assert!(last.to_vec().unwrap().iter().all(|&word| word == 49));
+    });
+}
+
+#[test]
+fn a_buffer_of_another_device_or_runtime_is_refused() {
+    on_each_device("a_buffer_of_another_runtime", |_| {
+        let here = Buffer::from_slice(&[1u8]).unwrap();
+        let other = support::TestRuntime::new(support::builder());
+        let stream = Stream::new(0).unwrap();
+        assert_eq!(
+            stream.fill(&here, 1).unwrap_err().kind(),
+            ErrorKind::InvalidDevice
+        );
+        drop(stream);
+        drop(other);
+        assert_eq!(here.to_vec().unwrap(), [1]);
+    });
+}
+
+#[test]
+fn objects_outlive_the_shutdown_of_their_runtime_and_refuse_to_work() {
+    on_each_device("objects_outlive_the_shutdown", |_| {
+        let runtime = Runtime::builder().build();
+        let entered = runtime.enter();
+        let buffer = Buffer::from_slice(&[1u8, 2, 3]).unwrap();
+        let stream = Stream::new(0).unwrap();
+        stream.fill(&buffer, 4).unwrap();
+        runtime.shutdown().unwrap();
+        assert_eq!(buffer.to_vec().unwrap_err().kind(), ErrorKind::ShutDown);
+        assert_eq!(
+            stream.fill(&buffer, 1).unwrap_err().kind(),
+            ErrorKind::ShutDown
+        );
+        assert_eq!(
+            Buffer::<u8>::zeroed(1).unwrap_err().kind(),
+            ErrorKind::ShutDown
+        );
+        drop(entered);
+        drop(buffer);
+        drop(stream);
+    });
+}

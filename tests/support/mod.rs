@@ -1,0 +1,98 @@
+//! What the device suite's tests share: a runtime of their own, on every device that is there,
+//! under a validation layer that fails them.
+//!
+//! - `VKACCEL_TEST_VALIDATION=1` runs under the layer; one message fails the test.
+//! - `VKACCEL_TEST_REQUIRE_DEVICE=1` makes it a failure that there is no device; else the test is
+//!   skipped with a line that says so.
+
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
+use vkaccel::{Runtime, RuntimeBuilder, RuntimeGuard};
+
+fn is_set(variable: &str) -> bool {
+    std::env::var(variable).is_ok_and(|value| value == "1")
+}
+
+/// A builder with what the environment asks for.
+pub fn builder() -> RuntimeBuilder {
+    Runtime::builder().validation(is_set("VKACCEL_TEST_VALIDATION"))
+}
+
+/// A runtime that is current on the test's thread; fails the test if a layer has said anything.
+pub struct TestRuntime {
+    runtime: Runtime,
+    entered: Option<RuntimeGuard>,
+}
+
+impl TestRuntime {
+    pub fn new(builder: RuntimeBuilder) -> Self {
+        let runtime = builder.build();
+        let entered = Some(runtime.enter());
+        Self { runtime, entered }
+    }
+
+    pub fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+}
+
+impl Drop for TestRuntime {
+    fn drop(&mut self) {
+        self.entered = None;
+        let closed = self.runtime.shutdown();
+        let messages = self.runtime.take_validation_messages();
+        if std::thread::panicking() {
+            for message in messages {
+                eprintln!("validation: {}: {}", message.id, message.text);
+            }
+            return;
+        }
+        if let Err(error) = closed {
+            panic!("shutting down failed: {error}");
+        }
+        assert!(messages.is_empty(), "validation messages: {messages:#?}");
+    }
+}
+
+/// Says that a test could not run, in the form that `scripts/test` counts.
+pub fn skip(name: &str, reason: &str) {
+    println!("SKIP {name}: {reason}");
+}
+
+/// Runs a test once on each visible device, each time in a runtime where that one is device 0.
+#[track_caller]
+pub fn on_each_device(name: &str, test: impl Fn(&TestRuntime)) {
+    on_each_device_with(name, builder, test);
+}
+
+/// The same, with a runtime that is built otherwise.
+#[track_caller]
+pub fn on_each_device_with(
+    name: &str,
+    builder: impl Fn() -> RuntimeBuilder,
+    test: impl Fn(&TestRuntime),
+) {
+    let count = TestRuntime::new(builder()).device_count();
+    if count == 0 {
+        assert!(!is_set("VKACCEL_TEST_REQUIRE_DEVICE"), "there is no device");
+        return skip(name, "no device");
+    }
+    for index in 0..count {
+        let runtime = TestRuntime::new(builder().visible_devices(index.to_string()));
+        test(&runtime);
+    }
+}
+
+impl TestRuntime {
+    fn device_count(&self) -> usize {
+        self.runtime
+            .selection()
+            .map_or(0, |all| all.iter().filter(|one| one.accepted).count())
+    }
+}
+
+/// The words of a module in `tests/data/spirv`.
+pub fn spirv(name: &str) -> Vec<u8> {
+    let path = format!("{}/tests/data/spirv/{name}.spv", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
