@@ -2,11 +2,15 @@
 
 pub(crate) mod args;
 pub(crate) mod check;
+pub(crate) mod clamp;
+#[cfg(test)]
+mod damage_tests;
 pub(crate) mod glsl;
 pub(crate) mod grid;
 pub(crate) mod interface;
 pub(crate) mod program;
 pub(crate) mod reflect;
+pub(crate) mod safety;
 mod scalar;
 pub(crate) mod source;
 pub(crate) mod spirv;

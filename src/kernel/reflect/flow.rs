@@ -258,7 +258,7 @@ impl<'a> Flow<'a> {
         for origin in self.origins(pointer) {
             match origin {
                 Origin::Push => {
-                    let all = self.address_members.iter();
+                    let all = self.address_members.iter().take(MAX_ORIGINS + 1);
                     join(&mut found, all.map(|&m| Origin::Address(m)).collect());
                 }
                 Origin::PushMember(member) => {

@@ -2,12 +2,12 @@
 
 use spirv::{Decoration, StorageClass};
 
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::kernel::interface::{Access, Member, Scalar, Type};
 use crate::kernel::spirv::{Constants, Module, Ty, Types, damaged, unsupported};
 
-/// How many members and types one block may be made of.
-const MAX_NODES: u32 = 1 << 14;
+/// How many members and types the blocks of a module may be made of.
+const MAX_NODES: u32 = 1 << 16;
 
 /// How deep types may lie in each other.
 const MAX_DEPTH: u32 = 32;
@@ -49,7 +49,6 @@ impl<'a> Layout<'a> {
     /// `InvalidModule` where a member has no place in the block; `Unsupported` where the block is
     /// too large to describe.
     pub(super) fn block(&mut self, block: u32) -> Result<Vec<Member>> {
-        self.nodes = MAX_NODES;
         self.pointees.clear();
         self.members(block, 0)
     }
@@ -99,8 +98,8 @@ impl<'a> Layout<'a> {
             Some(left) if depth <= MAX_DEPTH => left,
             _ => {
                 return Err(unsupported(format!(
-                    "a block of the module has more than {MAX_NODES} members, or types more than \
-                     {MAX_DEPTH} deep in each other"
+                    "the blocks of the module have more than {MAX_NODES} members, or types more \
+                     than {MAX_DEPTH} deep in each other"
                 )));
             }
         };
@@ -209,7 +208,8 @@ impl<'a> Layout<'a> {
 ///
 /// # Errors
 ///
-/// `InvalidModule` where it is less than 1; `Unsupported` where it cannot be computed.
+/// `InvalidModule`, or `InvalidArgument` where specialization can change it, where it is less than
+/// 1; `Unsupported` where it cannot be computed.
 pub(super) fn array_len(constants: &Constants<'_>, id: u32) -> Result<u64> {
     let constant = constants.get(id).ok_or_else(|| {
         unsupported(format!(
@@ -219,10 +219,17 @@ pub(super) fn array_len(constants: &Constants<'_>, id: u32) -> Result<u64> {
     })?;
     match u64::try_from(constant.integer()) {
         Ok(len) if len >= 1 => Ok(len),
-        _ => Err(damaged(format_args!(
-            "an array has {} elements (%{id})",
-            constant.integer()
-        ))),
+        _ => {
+            let text = format!("an array has {} elements (%{id})", constant.integer());
+            Err(if constant.specialized {
+                Error::new(
+                    ErrorKind::InvalidArgument,
+                    format!("{text}; set the specialization constants that give its length"),
+                )
+            } else {
+                damaged(text)
+            })
+        }
     }
 }
 

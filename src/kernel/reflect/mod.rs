@@ -55,6 +55,7 @@ pub(crate) fn reflect(
     let spec_constants = specialization::constants(module, &types)?;
     specialization::check(&spec_constants, specialization)?;
     let constants = Constants::read(module, &types, specialization)?;
+    no_empty_arrays(module, &types, &constants)?;
     let local_size = entry::local_size(module, &constants, entry)?;
     let usage = Usage::read(module, &types, entry.function)?;
     let mut reader = Reader {
@@ -90,6 +91,16 @@ pub(crate) fn reflect(
             .contains(&Capability::PhysicalStorageBufferAddresses),
         follows_stored_addresses: usage.follows_stored_addresses,
     })
+}
+
+/// Whether every array has an element, after specialization.
+fn no_empty_arrays(module: &Module, types: &Types, constants: &Constants<'_>) -> Result<()> {
+    for instruction in module.globals() {
+        if let Some(Ty::Array { len, .. }) = types.find(instruction.result()) {
+            array_len(constants, *len)?;
+        }
+    }
+    Ok(())
 }
 
 /// The variables outside of functions that belong to an entry point.

@@ -22,7 +22,8 @@ use crate::error::{Error, ErrorKind, Result};
 
 pub(crate) use bytes::words_from_bytes;
 pub(crate) use capability::{Need, need};
-pub(crate) use constants::{Constants, literal};
+pub(crate) use constants::{Constants, bits_of, literal, mask};
+pub(crate) use parse::MAX_BOUND;
 pub(crate) use shape::Shape;
 pub(crate) use types::{Ty, Types};
 

@@ -10,7 +10,7 @@ use super::{
 use crate::error::{Error, ErrorKind, Result};
 
 /// The largest bound that every tool must take (SPIR-V, «Universal Limits»).
-const MAX_BOUND: u32 = 0x3f_ffff;
+pub(crate) const MAX_BOUND: u32 = 0x3f_ffff;
 
 /// The newest version of SPIR-V 1 that the reader knows.
 const MAX_MINOR: u8 = 6;
