@@ -1,6 +1,7 @@
 //! Turns a checked spec into what the templates take: lists of finished lines.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
 
 use super::docs;
 use super::layout::{self, INDENT};
@@ -20,7 +21,16 @@ pub fn render(spec: &Spec, templates: &[(&str, &str)]) -> Result<String, String>
         modules: spec.modules.iter().map(|m| renderer.module(m)).collect(),
         objects: spec.objects.iter().map(|o| renderer.object(o)).collect(),
     };
-    fill(&surface, templates).map_err(|error| format!("{error:#}"))
+    fill(&surface, templates).map_err(|error| {
+        // The place in an included template is in the error's source.
+        let mut text = error.to_string();
+        let mut source = error.source();
+        while let Some(error) = source {
+            text = format!("{text}: {error}");
+            source = error.source();
+        }
+        text
+    })
 }
 
 struct Renderer<'a> {

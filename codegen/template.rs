@@ -59,7 +59,7 @@ pub fn fill(surface: &Surface, templates: &[(&str, &str)]) -> Result<String, min
     // Strictness says nothing about these, and their printed form is no Rust.
     environment.set_formatter(|out, state, value: &Value| match value.kind() {
         ValueKind::None | ValueKind::Bool => Err(minijinja::Error::new(
-            minijinja::ErrorKind::BadSerialization,
+            minijinja::ErrorKind::InvalidOperation,
             format!("a template prints `{value}`"),
         )),
         _ => minijinja::escape_formatter(out, state, value),

@@ -32,16 +32,26 @@ pub struct Refusal {
 
 /// Reads a file. `Err` is a fault in the YAML itself, of which the reader tells one at a time.
 pub fn load(text: &str) -> Result<Node, Refusal> {
-    serde_yaml::from_str(text).map_err(|error| {
-        let line = error.location().map(|place| place.line());
-        // The one refusal without a place is that of a second document.
-        let documents = text.lines().zip(1..);
-        let documents = documents.filter(|(line, _)| line.starts_with("---"));
-        Refusal {
-            line: line.or_else(|| Some(documents.last()?.1)),
-            text: error.to_string(),
-        }
-    })
+    let refuse = |error: serde_yaml::Error| Refusal {
+        line: error.location().map(|place| place.line()),
+        text: error.to_string(),
+    };
+    let mut documents = serde_yaml::Deserializer::from_str(text);
+    let Some(first) = documents.next() else {
+        return Ok(Node::Nothing);
+    };
+    let node = Node::deserialize(first).map_err(refuse)?;
+    if let Some(second) = documents.next() {
+        // What the reader takes for a second document mostly is none, and it says why.
+        IgnoredAny::deserialize(second).map_err(refuse)?;
+        let marks = text.lines().zip(1..);
+        let last = marks.filter(|(line, _)| line.starts_with("---")).last();
+        return Err(Refusal {
+            line: last.map(|(_, number)| number),
+            text: "a file holds one document".into(),
+        });
+    }
+    Ok(node)
 }
 
 /// The line of a node, from 1. For a child of a map it is the line of the key.

@@ -95,3 +95,22 @@ fn surface_names_no_place_of_this_machine() {
     assert!(!surface.contains(env!("CARGO_MANIFEST_DIR")));
     assert!(surface.starts_with("// @generated from spec/api.yaml by build.rs (codegen/)"));
 }
+
+#[test]
+fn templates_that_print_what_is_no_text_are_refused() {
+    for (template, fault) in [
+        ("{{ nonsense }}", "undefined value"),
+        ("{{ modules[0].nonsense }}", "undefined value"),
+        ("{{ modules[0].nonsense|default('x') }}", "unknown filter"),
+        ("{{ none }}", "a template prints `None`"),
+        ("{{ modules[0].is_root }}", "a template prints `True`"),
+        ("{% for module in modules %}", "syntax error"),
+    ] {
+        let faults = codegen::generate(&text(codegen::SPEC), &[("api.rs.j2", template)]);
+        let faults = faults.expect_err(template);
+        assert_eq!(faults.len(), 1, "{faults:?}");
+        let said = faults[0].to_string();
+        let good = said.starts_with("templates: ") && said.contains(fault);
+        assert!(good && said.contains("api.rs.j2:1"), "{template}: {said}");
+    }
+}

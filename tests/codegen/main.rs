@@ -5,6 +5,7 @@ mod codegen;
 
 mod bad;
 mod golden;
+mod mutations;
 
 use std::fs;
 use std::path::{Path, PathBuf};
