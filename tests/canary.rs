@@ -51,8 +51,9 @@ macro_rules! entry {
                 return function;
             }
             // SAFETY: the name says which type the function has.
-            let function =
-                unsafe { core::mem::transmute::<Void, Option<vk::PFN_vkGetDeviceProcAddr>>(function) };
+            let function = unsafe {
+                core::mem::transmute::<Void, Option<vk::PFN_vkGetDeviceProcAddr>>(function)
+            };
             DEVICE_PROC.get_or_init(|| function.unwrap());
             let replaced: vk::PFN_vkGetDeviceProcAddr = $device_entry;
             // SAFETY: Vulkan hands out all functions as pointers to ones without arguments.
@@ -66,8 +67,9 @@ macro_rules! entry {
                 return function;
             }
             // SAFETY: the name says which type the function has.
-            let function =
-                unsafe { core::mem::transmute::<Void, Option<vk::PFN_vkCmdPipelineBarrier>>(function) };
+            let function = unsafe {
+                core::mem::transmute::<Void, Option<vk::PFN_vkCmdPipelineBarrier>>(function)
+            };
             BARRIER.get_or_init(|| function.unwrap());
             let replaced: vk::PFN_vkCmdPipelineBarrier = $barrier;
             // SAFETY: as above.
@@ -133,7 +135,9 @@ fn messages(test: &str, entry: GetInstanceProcAddr) -> Option<Vec<ValidationMess
     }
     assert!(loader().is_some(), "there is no Vulkan loader");
     // SAFETY: the entry is the loader's but for one function, see the top of the file.
-    let runtime = unsafe { Runtime::builder().entry(entry) }.validation(true).build();
+    let runtime = unsafe { Runtime::builder().entry(entry) }
+        .validation(true)
+        .build();
     let entered = runtime.enter();
     let source = Buffer::<u32>::zeroed(1024).unwrap();
     let copy = Buffer::<u32>::uninit(1024).unwrap();
@@ -153,8 +157,13 @@ fn a_missing_barrier_is_reported() {
     let Some(messages) = messages("a_missing_barrier_is_reported", without_barriers) else {
         return;
     };
-    let hazards = messages.iter().filter(|message| message.id.starts_with("SYNC-HAZARD"));
-    assert!(hazards.count() > 0, "the layer is asleep; it said {messages:#?}");
+    let hazards = messages
+        .iter()
+        .filter(|message| message.id.starts_with("SYNC-HAZARD"));
+    assert!(
+        hazards.count() > 0,
+        "the layer is asleep; it said {messages:#?}"
+    );
 }
 
 #[test]
@@ -162,8 +171,11 @@ fn a_barrier_without_stages_is_reported() {
     let Some(messages) = messages("a_barrier_without_stages_is_reported", with_bad_stages) else {
         return;
     };
-    let errors = messages.iter().filter(|message| {
-        message.severity == Severity::Error && message.id.contains("StageMask")
-    });
-    assert!(errors.count() > 0, "the layer is asleep; it said {messages:#?}");
+    let errors = messages
+        .iter()
+        .filter(|message| message.severity == Severity::Error && message.id.contains("StageMask"));
+    assert!(
+        errors.count() > 0,
+        "the layer is asleep; it said {messages:#?}"
+    );
 }

@@ -153,7 +153,7 @@ fn crate_around(code: &str) -> String {
 fn compile(code: &str, name: &str) -> Option<String> {
     let folder = env!("CARGO_TARGET_TMPDIR");
     let source = format!("{folder}/{name}.rs");
-    fs::write(&source, crate_around(code)).unwrap();
+    fs::write(&source, crate_around(code)).expect("the folder for tests can be written");
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let output = Command::new(rustc)
         .args([
@@ -164,14 +164,14 @@ fn compile(code: &str, name: &str) -> Option<String> {
         ])
         .args(["--out-dir", folder, &source])
         .output()
-        .unwrap();
+        .expect("rustc starts");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     (!output.status.success()).then_some(said)
 }
 
 /// Damages a spec again and again; every surface that comes out is compiled, once for each code.
 fn survive(name: &str, spec: &str) {
-    let good = code_of(&generate(spec).unwrap());
+    let good = code_of(&generate(spec).expect("the undamaged spec is good"));
     assert_eq!(compile(&good, &format!("{name}_good")), None);
     let mut codes = BTreeMap::new();
     let mut refused = 0;
