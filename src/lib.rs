@@ -1,5 +1,19 @@
 //! A Vulkan compute runtime for any vendor's device.
 
+// What users may rely on: handles go from thread to thread.
+const _: () = {
+    const fn send_and_sync<T: Send + Sync>() {}
+    send_and_sync::<Runtime>();
+    send_and_sync::<Device>();
+    send_and_sync::<DeviceCapability>();
+    send_and_sync::<Stream>();
+    send_and_sync::<Buffer<u8>>();
+    send_and_sync::<View<'_, u8>>();
+    send_and_sync::<Download<u8>>();
+    send_and_sync::<Kernel>();
+    send_and_sync::<Error>();
+};
+
 mod api;
 mod base;
 mod device;
@@ -10,7 +24,10 @@ mod mem;
 mod runtime;
 mod vk;
 
+pub use api::surface::memory::get_memory_info;
+pub use api::surface::*;
 pub use api::{Buffer, Download, Kernel, KernelBuilder, View};
+pub use bytemuck::{self, Pod};
 pub use device::{
     Candidate, DType, DTypeSet, Device, DeviceArg, DeviceCapability, DeviceLimits, DeviceType,
     Feature, FeatureSet, MemoryInfo, MemoryInfoSource, Version,
@@ -20,8 +37,6 @@ pub use kernel::{
     Access, Address, Arg, Args, Binding, BindingKind, Extent, Grid, Interface, Member, PushBlock,
     Scalar, Source, SpecConstant, SpecValue, Spirv, Type,
 };
-pub use runtime::{
-    DeviceIndexGuard, Runtime, RuntimeBuilder, RuntimeGuard, Stream, StreamGuard, with_device,
-};
+pub use runtime::{DeviceIndexGuard, Runtime, RuntimeBuilder, RuntimeGuard, Stream, StreamGuard};
 pub use vk::debug::{Severity, ValidationMessage};
 pub use vk::entry::GetInstanceProcAddr;

@@ -9,6 +9,7 @@
 //! The entry is the real loader's but for one function, whose replacement has the same signature;
 //! what it does wrong is what the layer is asked to report, on drivers that put up with it.
 #![allow(unsafe_code)]
+#![allow(clippy::unwrap_used, reason = "a test may panic anywhere")]
 
 use core::ffi::{CStr, c_char, c_void};
 use std::sync::OnceLock;

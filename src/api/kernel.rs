@@ -15,8 +15,8 @@ use crate::error::{Details, Error, ErrorKind, Result};
 use crate::kernel::glsl::{self, GlslRequest};
 use crate::kernel::program::Program;
 use crate::kernel::reflect::reflect;
-use crate::kernel::source::{SourceKind, SpirvKind};
-use crate::kernel::spirv::{Module, words_from_bytes};
+use crate::kernel::source::{SourceKind, constant_bits};
+use crate::kernel::spirv::Module;
 use crate::kernel::{Args, Grid, Interface, Source, SpecValue, Spirv, check};
 use crate::runtime::{Runtime, Slot, current_stream};
 use crate::vk::pipeline::Specialization;
@@ -163,7 +163,8 @@ struct Loaded {
     slot: Arc<Slot>,
     module: Module,
     interface: Interface,
-    specialization: Vec<Specialization>,
+    /// The bits of the specialization constants that were set, by id.
+    specialization: Vec<(u32, u64)>,
     /// Whether the module is known to be valid SPIR-V.
     valid: bool,
 }
@@ -241,22 +242,15 @@ impl KernelBuilder<'_> {
         let (words, valid) = self.words()?;
         let module = Module::parse(&words)?;
         let mut interface = reflect(&module, self.entry.as_deref(), &[])?;
-        let mut specialization = Vec::new();
-        for &(id, value) in &self.specialization {
-            specialization.push(specialize(&interface, id, value)?);
-        }
-        if !specialization.is_empty() {
-            let values: Vec<_> = specialization
-                .iter()
-                .map(|value| (value.id, value.bits))
-                .collect();
-            interface = reflect(&module, self.entry.as_deref(), &values)?;
+        let bits = constant_bits(&interface.spec_constants, &self.specialization)?;
+        if !bits.is_empty() {
+            interface = reflect(&module, self.entry.as_deref(), &bits)?;
         }
         Ok(Loaded {
             slot,
             module,
             interface,
-            specialization,
+            specialization: bits,
             valid,
         })
     }
@@ -273,50 +267,14 @@ impl KernelBuilder<'_> {
                 };
                 Ok((glsl::compile(&request)?, true))
             }
-            SourceKind::Spirv(Spirv(_)) if !self.defines.is_empty() => Err(Error::new(
+            SourceKind::Spirv(_) if !self.defines.is_empty() => Err(Error::new(
                 ErrorKind::InvalidArgument,
                 "a macro was defined for a SPIR-V module, which is compiled already; use \
                  specialization constants instead",
             )),
-            SourceKind::Spirv(Spirv(SpirvKind::Words(words))) => Ok((words.to_vec(), false)),
-            SourceKind::Spirv(Spirv(SpirvKind::Bytes(bytes))) => {
-                Ok((words_from_bytes(bytes)?, false))
-            }
+            SourceKind::Spirv(module) => Ok((module.words()?.into_owned(), false)),
         }
     }
-}
-
-fn specialize(interface: &Interface, id: u32, value: SpecValue) -> Result<Specialization> {
-    let constant = interface
-        .spec_constants
-        .iter()
-        .find(|constant| constant.id == id);
-    let Some(constant) = constant else {
-        let known: Vec<_> = interface
-            .spec_constants
-            .iter()
-            .map(|constant| constant.id.to_string())
-            .collect();
-        return Err(Error::new(
-            ErrorKind::InvalidArgument,
-            format!(
-                "the module has no specialization constant {id}; it has: {}",
-                if known.is_empty() {
-                    "none".to_owned()
-                } else {
-                    known.join(", ")
-                }
-            ),
-        ));
-    };
-    let bits = value
-        .bits_for(constant.ty)
-        .map_err(|error| error.context(format_args!("specialization constant {id}")))?;
-    Ok(Specialization {
-        id,
-        bits,
-        size_bytes: constant.ty.size_bytes(),
-    })
 }
 
 impl Loaded {
@@ -374,9 +332,23 @@ impl Loaded {
         }
         check::check_program(&self.interface, &plan.limits, plan.features)?;
         let interface = self.interface.clone();
+        let constants = interface.spec_constants.iter();
+        let specialization: Vec<_> = constants
+            .filter_map(|constant| {
+                let set = self
+                    .specialization
+                    .iter()
+                    .rfind(|(id, _)| *id == constant.id)?;
+                let size_bytes = constant.ty.size_bytes();
+                Some(Specialization {
+                    id: constant.id,
+                    bits: set.1,
+                    size_bytes,
+                })
+            })
+            .collect();
         // SAFETY: the caller vouches for the words; the interface was read from them.
-        let program =
-            unsafe { Program::new(&opened.device, words, interface, &self.specialization) }?;
+        let program = unsafe { Program::new(&opened.device, words, interface, &specialization) }?;
         Ok(Kernel(Arc::new(Inner {
             program,
             slot: Arc::clone(&self.slot),

@@ -2,13 +2,16 @@
 
 mod buffer;
 mod kernel;
+mod memory;
+pub(crate) mod root;
 mod stream;
 mod view;
-
-use crate::device::{Device, DeviceArg, DeviceCapability, MemoryInfo};
-use crate::error::Result;
-use crate::runtime::{DeviceIndexGuard, Runtime, Stream};
 
 pub use buffer::{Buffer, Download};
 pub use kernel::{Kernel, KernelBuilder};
 pub use view::View;
+
+/// What is generated from `spec/`: functions, methods, and a trait of bodies for each place.
+pub(crate) mod surface {
+    include!(concat!(env!("OUT_DIR"), "/api.rs"));
+}

@@ -26,10 +26,6 @@ impl<T> Mutex<T> {
         }
     }
 
-    pub(crate) fn into_inner(self) -> T {
-        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
@@ -40,10 +36,6 @@ impl<T> Mutex<T> {
 pub(crate) struct Condvar(std::sync::Condvar);
 
 impl Condvar {
-    pub(crate) const fn new() -> Self {
-        Self(std::sync::Condvar::new())
-    }
-
     pub(crate) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
     }

@@ -120,10 +120,6 @@ macro_rules! flags {
             pub const fn contains(self, other: Self) -> bool {
                 self.0 & other.0 == other.0
             }
-
-            pub const fn intersects(self, other: Self) -> bool {
-                self.0 & other.0 != 0
-            }
         }
 
         impl core::ops::BitOr for $name {
@@ -170,6 +166,12 @@ flags! {
         DEVICE_COHERENT_AMD = 64,
         DEVICE_UNCACHED_AMD = 128,
         RDMA_CAPABLE_NV = 256,
+    }
+}
+
+impl MemoryFlags {
+    pub const fn intersects(self, other: Self) -> bool {
+        self.0 & other.0 != 0
     }
 }
 

@@ -4,7 +4,8 @@ use super::extension::Extension;
 use super::feature::{Feature, FeatureSet};
 use super::info::{PhysicalInfo, QueueFlags, Version};
 use super::limits::DeviceLimits;
-pub(crate) use super::memory_plan::{MemoryChoice, MemoryPlan, MemoryRole};
+use super::memory_plan::MemoryPlan;
+pub(crate) use super::memory_plan::MemoryRole;
 use crate::error::{Details, Error, ErrorKind, Result};
 
 /// What the runtime itself is built on; leaving it out leaves nothing.

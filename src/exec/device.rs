@@ -56,7 +56,7 @@ impl ExecDevice {
         let (mut commands, retained) = match spare {
             Some(parts) => parts,
             None => (
-                Commands::new(&self.device, self.device.plan().compute.family)?,
+                Commands::new(&self.device, self.device.plan().compute_family())?,
                 Vec::new(),
             ),
         };

@@ -65,10 +65,6 @@ impl StreamCore {
         stream
     }
 
-    pub(crate) fn exec(&self) -> &Arc<ExecDevice> {
-        &self.exec
-    }
-
     /// Records one command with the barrier that its uses call for.
     ///
     /// `record` is called with the open recording; all that the command uses must be retained in it.
@@ -158,10 +154,10 @@ impl StreamCore {
             state.sealed = Some(recording);
             self.submit_sealed(state)?;
         }
-        if state.in_flight.len() > IN_FLIGHT_MAX {
-            if let Some(oldest) = state.in_flight.front() {
-                self.exec.lane().wait(oldest.value, None)?;
-            }
+        if state.in_flight.len() > IN_FLIGHT_MAX
+            && let Some(oldest) = state.in_flight.front()
+        {
+            self.exec.lane().wait(oldest.value, None)?;
         }
         self.retire(state, finished);
         Ok(())

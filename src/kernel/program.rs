@@ -13,7 +13,6 @@ use super::args::Arg;
 use super::check::{self, Plan};
 use super::grid::Grid;
 use super::interface::{Access, BindingKind, Interface};
-use super::value::{ArgValue, Argument};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::hazard::{Stages, Use};
 use crate::exec::{Recording, StreamCore};
@@ -141,11 +140,8 @@ impl Program {
 
     /// The segment behind an argument that the plan says is memory.
     fn segment<'a>(&self, args: &[Arg<'a>], index: usize) -> Result<&'a Arc<Segment>> {
-        let segment = match args.get(index).map(|arg| arg.value()) {
-            Some(ArgValue::Memory(memory)) => Block::segment(memory.owner),
-            _ => None,
-        };
-        match segment {
+        let owner = args.get(index).and_then(Arg::owner);
+        match owner.and_then(Block::segment) {
             Some(segment) if Arc::ptr_eq(segment.device(), &self.device) => Ok(segment),
             _ => Err(self.wrong_device(index)),
         }

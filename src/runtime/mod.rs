@@ -356,24 +356,3 @@ fn count(slots: &[Arc<Slot>]) -> u32 {
 pub(crate) fn current_stream(slot: &Arc<Slot>) -> Stream {
     current::stream(slot)
 }
-
-/// Runs `f` with `device` current, and restores the one before on return, error and panic.
-///
-/// It does what [`device_index`](crate::device_index) does, with no guard to hold.
-///
-/// # Errors
-///
-/// [`ErrorKind::InvalidDevice`] if `device` names no visible device; whatever `f` returns.
-///
-/// # Example
-///
-/// ```
-/// # if vkaccel::device_count() == 0 { return Ok(()); }
-/// let index = vkaccel::with_device(0, vkaccel::current_device_index)?;
-/// assert_eq!(index, 0);
-/// # Ok::<(), vkaccel::Error>(())
-/// ```
-pub fn with_device<R>(device: impl Into<DeviceArg>, f: impl FnOnce() -> Result<R>) -> Result<R> {
-    let _guard = Runtime::current().device_guard(&device.into())?;
-    f()
-}

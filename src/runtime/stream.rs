@@ -26,7 +26,7 @@ use crate::exec::StreamCore;
 /// let stream = vkaccel::Stream::new(0)?;
 /// let buffer = stream.upload(&[1u32, 2, 3])?;
 /// stream.fill(&buffer, 7)?;
-/// assert_eq!(stream.read(&buffer)?, [7, 7, 7]);
+/// assert_eq!(stream.to_vec(&buffer)?, [7, 7, 7]);
 /// # Ok::<(), vkaccel::Error>(())
 /// ```
 #[derive(Clone)]

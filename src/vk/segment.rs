@@ -16,7 +16,6 @@ use gpu_allocator::MemoryLocation;
 use gpu_allocator::vulkan::{Allocation, AllocationCreateDesc, AllocationScheme};
 
 use super::device::Device;
-use super::result::During;
 use crate::base::fork;
 use crate::device::plan::MemoryRole;
 use crate::error::{Error, ErrorKind, OutOfMemory, OutOfMemoryReason, Result};

@@ -6,6 +6,7 @@
 //!   skipped with a line that says so.
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "a test may panic anywhere")]
 
 use vkaccel::{Runtime, RuntimeBuilder, RuntimeGuard};
 

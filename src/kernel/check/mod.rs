@@ -8,5 +8,5 @@ mod program;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use plan::{DescriptorUse, MemoryUse, Plan, plan};
+pub(crate) use plan::{Plan, plan};
 pub(crate) use program::check_program;

@@ -11,6 +11,10 @@ use crate::error::Result;
 
 /// A compute shader to compile.
 #[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(
+    not(feature = "glsl"),
+    expect(dead_code, reason = "read by the compiler alone")
+)]
 pub(crate) struct GlslRequest<'a> {
     /// The text.
     pub(crate) source: &'a str,

@@ -3,7 +3,7 @@
 use super::*;
 use crate::error::{Details, ErrorKind};
 use crate::kernel::args::Address;
-use crate::kernel::check::{DescriptorUse, MemoryUse};
+use crate::kernel::check::plan::{DescriptorUse, MemoryUse};
 
 const ADDRESS: u64 = 0x10_0000 + 1024;
 

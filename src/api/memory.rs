@@ -1,6 +1,6 @@
 //! The bodies of the functions of `memory`.
 
-use super::MemoryBodies;
+use super::surface::memory::MemoryBodies;
 use crate::device::{DeviceArg, MemoryInfo};
 use crate::error::Result;
 use crate::runtime::Runtime;

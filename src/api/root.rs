@@ -1,6 +1,6 @@
 //! The bodies of the functions at the crate's root, and of `Stream`'s documented methods.
 
-use super::{RootBodies, StreamBodies};
+use super::surface::{RootBodies, StreamBodies};
 use crate::device::{Device, DeviceArg, DeviceCapability};
 use crate::error::Result;
 use crate::runtime::{DeviceIndexGuard, Runtime, Stream};
@@ -55,4 +55,25 @@ impl StreamBodies for Stream {
     fn synchronize(&self) -> Result<()> {
         self.wait(None).map(drop)
     }
+}
+
+/// Runs `f` with `device` current, and restores the one before on return, error and panic.
+///
+/// It does what [`device_index`](crate::device_index) does, with no guard to hold.
+///
+/// # Errors
+///
+/// [`ErrorKind::InvalidDevice`] if `device` names no visible device; whatever `f` returns.
+///
+/// # Example
+///
+/// ```
+/// # if vkaccel::device_count() == 0 { return Ok(()); }
+/// let index = vkaccel::with_device(0, vkaccel::current_device_index)?;
+/// assert_eq!(index, 0);
+/// # Ok::<(), vkaccel::Error>(())
+/// ```
+pub fn with_device<R>(device: impl Into<DeviceArg>, f: impl FnOnce() -> Result<R>) -> Result<R> {
+    let _guard = Runtime::current().device_guard(&device.into())?;
+    f()
 }
