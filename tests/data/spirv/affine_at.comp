@@ -1,0 +1,12 @@
+// flags: --target-env=vulkan1.2
+// target = scale * source + offset, by address.
+#version 450
+#extension GL_EXT_buffer_reference : require
+layout(local_size_x = 64) in;
+layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Source { uint words[]; };
+layout(buffer_reference, std430, buffer_reference_align = 4) writeonly buffer Target { uint words[]; };
+layout(push_constant) uniform Push { Source source; Target target; uint scale; uint offset; uint n; };
+void main() {
+    uint i = gl_GlobalInvocationID.x;
+    if (i < n) target.words[i] = scale * source.words[i] + offset;
+}

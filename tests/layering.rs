@@ -1,0 +1,262 @@
+//! The sources keep to the architecture: who may call Vulkan, who may be unsafe, who may use whom.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The folders of `src/`, upper ones first. Each uses itself and those after it.
+const LAYERS: &[&str] = &["api", "runtime", "kernel", "mem", "exec", "vk"];
+
+/// Modules without a device in them: they are used at any level, and use only each other.
+const PURE: &[&str] = &[
+    "base",
+    "device",
+    "error",
+    "exec::hazard",
+    "kernel::interface",
+    "kernel::scalar",
+    "kernel::grid",
+    "kernel::spirv",
+    "kernel::reflect",
+    "mem::fill",
+];
+
+/// The files that may say `unsafe`: each opens with a section `# Safety` that says why.
+const UNSAFE_FILES: &[&str] = &[
+    "src/api/kernel.rs",
+    "src/base/fork.rs",
+    "src/kernel/program.rs",
+    "src/mem/staging.rs",
+    "src/runtime/builder.rs",
+    "src/vk/",
+];
+
+/// The files that may name `ash`.
+const ASH_FILES: &[&str] = &["src/raw.rs", "src/vk/"];
+
+/// The most lines of a file.
+const LONGEST: usize = 600;
+
+/// A source file of the repository.
+struct SourceFile {
+    /// From the root of the repository, with `/`.
+    path: String,
+    text: String,
+}
+
+impl SourceFile {
+    /// The lines with code, without comments and what strings hold, with their numbers.
+    fn code(&self) -> impl Iterator<Item = (usize, String)> {
+        let lines = self.text.lines().zip(1..);
+        lines.filter_map(|(line, number)| {
+            let bare = without_strings(line);
+            let code = bare.split("//").next().unwrap_or_default();
+            (!code.trim().is_empty()).then(|| (number, code.to_owned()))
+        })
+    }
+
+    /// The modules from the root of the crate, as `kernel::spirv::types`.
+    fn module(&self) -> Option<String> {
+        let inner = self.path.strip_prefix("src/")?.strip_suffix(".rs")?;
+        Some(inner.trim_end_matches("/mod").replace('/', "::"))
+    }
+
+    fn is_in(&self, places: &[&str]) -> bool {
+        let matches = |place: &&str| match place.ends_with('/') {
+            true => self.path.starts_with(*place),
+            false => self.path == **place,
+        };
+        places.iter().any(|place| matches(place))
+    }
+}
+
+fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
+    for entry in entries {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// The Rust files in these folders of the repository, but for golden copies of generated ones.
+fn sources(folders: &[&str]) -> Vec<SourceFile> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut paths = Vec::new();
+    for folder in folders {
+        collect(&root.join(folder), &mut paths);
+    }
+    paths.sort();
+    let mut files = Vec::new();
+    for path in paths {
+        let inner = path.strip_prefix(root).unwrap();
+        let parts: Vec<_> = inner.iter().map(|part| part.to_str().unwrap()).collect();
+        let file = SourceFile {
+            path: parts.join("/"),
+            text: fs::read_to_string(&path).unwrap(),
+        };
+        if !file.is_in(&["tests/golden/"]) {
+            files.push(file);
+        }
+    }
+    assert!(!files.is_empty());
+    files
+}
+
+/// A line with nothing between the quotes of its strings.
+fn without_strings(line: &str) -> String {
+    let mut bare = String::new();
+    let mut inside = false;
+    let mut characters = line.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '"' => inside = !inside,
+            // An escape takes the character after it along.
+            '\\' if inside => drop(characters.next()),
+            _ => {}
+        }
+        if !inside || character == '"' {
+            bare.push(character);
+        }
+    }
+    bare
+}
+
+fn words(code: &str) -> impl Iterator<Item = &str> {
+    code.split(|c: char| !c.is_alphanumeric() && c != '_')
+}
+
+/// Panics with all faults, one a line.
+fn assert_none(faults: &[String]) {
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+#[test]
+fn only_the_vulkan_layer_names_ash() {
+    let mut faults = Vec::new();
+    for file in sources(&["src"]) {
+        for (number, code) in file.code() {
+            if !file.is_in(ASH_FILES) && words(&code).any(|word| word == "ash") {
+                faults.push(format!("{}:{number}: {}", file.path, code.trim()));
+            }
+        }
+    }
+    assert_none(&faults);
+}
+
+#[test]
+fn unsafe_code_is_in_the_listed_files_alone_and_each_says_why() {
+    let mut faults = Vec::new();
+    for file in sources(&["src", "codegen", "cli/src"]) {
+        let is_unsafe = |(_, code): &(usize, String)| words(code).any(|word| word == "unsafe");
+        let Some((number, code)) = file.code().find(is_unsafe) else {
+            continue;
+        };
+        if !file.is_in(UNSAFE_FILES) {
+            faults.push(format!("{}:{number}: {}", file.path, code.trim()));
+        } else if !file.text.contains("# Safety") {
+            faults.push(format!("{}: no section `# Safety`", file.path));
+        }
+    }
+    assert_none(&faults);
+}
+
+/// The paths that start with `crate::` in a line, as `kernel::spirv::types`, as far as they are
+/// spelled out before a brace.
+fn crate_paths(code: &str) -> impl Iterator<Item = &str> {
+    code.split("crate::").skip(1).map(|rest| {
+        let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_' && c != ':');
+        rest[..end.unwrap_or(rest.len())].trim_end_matches(':')
+    })
+}
+
+fn is_pure(module: &str) -> bool {
+    PURE.iter().any(|pure| {
+        let rest = module.strip_prefix(pure);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+    })
+}
+
+fn layer(module: &str) -> Option<usize> {
+    let first = module.split("::").next()?;
+    LAYERS.iter().position(|layer| *layer == first)
+}
+
+#[test]
+fn modules_use_each_other_downwards_and_pure_ones_use_only_pure_ones() {
+    let mut faults = Vec::new();
+    for file in sources(&["src"]) {
+        let Some(module) = file.module() else {
+            continue;
+        };
+        if module == "lib" {
+            continue;
+        }
+        let of_file = layer(&module);
+        assert!(
+            of_file.is_some() || is_pure(&module),
+            "{module} is no layer"
+        );
+        for (number, code) in file.code() {
+            for target in crate_paths(&code) {
+                let allowed = match (of_file, layer(target)) {
+                    _ if is_pure(target) => true,
+                    _ if is_pure(&module) => false,
+                    (Some(of_file), Some(of_target)) => of_file <= of_target,
+                    // Something at the root of the crate, which is the public surface.
+                    _ => false,
+                };
+                if !allowed {
+                    faults.push(format!("{}:{number}: crate::{target}", file.path));
+                }
+            }
+        }
+    }
+    assert_none(&faults);
+}
+
+#[test]
+fn no_file_is_too_long_to_read() {
+    let mut faults = Vec::new();
+    for file in sources(&["src", "codegen", "cli", "tests", "examples"]) {
+        let lines = file.text.lines().count();
+        if lines > LONGEST {
+            faults.push(format!("{}: {lines} lines", file.path));
+        }
+    }
+    assert_none(&faults);
+}
+
+#[test]
+fn nothing_is_left_to_be_done() {
+    let marks = ["todo!", "unimplemented!", "dbg!"];
+    let mut faults = Vec::new();
+    for file in sources(&["src", "codegen", "cli", "tests", "examples"]) {
+        // This file names them.
+        if file.path == "tests/layering.rs" {
+            continue;
+        }
+        for (number, code) in file.code() {
+            if marks.iter().any(|mark| code.contains(mark)) {
+                faults.push(format!("{}:{number}: {}", file.path, code.trim()));
+            }
+        }
+    }
+    assert_none(&faults);
+}
+
+#[test]
+fn every_folder_of_the_sources_says_what_it_owns() {
+    let mut faults = Vec::new();
+    for file in sources(&["src"]) {
+        if file.path.ends_with("/mod.rs")
+            && !file.path.ends_with("/tests/mod.rs")
+            && !file.text.starts_with("//! Owns ")
+        {
+            faults.push(format!("{}: does not open with `//! Owns `", file.path));
+        }
+    }
+    assert_none(&faults);
+}
