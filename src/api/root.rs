@@ -63,7 +63,8 @@ impl StreamBodies for Stream {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::InvalidDevice`] if `device` names no visible device; whatever `f` returns.
+/// [`InvalidDevice`](crate::ErrorKind::InvalidDevice) if `device` names no visible device; whatever
+/// `f` returns.
 ///
 /// # Example
 ///
