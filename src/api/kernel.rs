@@ -17,7 +17,7 @@ use crate::kernel::program::Program;
 use crate::kernel::reflect::reflect;
 use crate::kernel::source::{SourceKind, constant_bits};
 use crate::kernel::spirv::Module;
-use crate::kernel::{Args, Grid, Interface, Source, SpecValue, Spirv, check};
+use crate::kernel::{Args, Grid, Interface, Source, SpecValue, Spirv, check, clamp, safety};
 use crate::runtime::{Runtime, Slot, current_stream};
 use crate::vk::pipeline::Specialization;
 
@@ -287,13 +287,10 @@ impl Loaded {
                  not is undefined; if you trust it, use build_unchecked or Kernel::from_spirv",
             ));
         }
+        safety::check(&self.module)?;
         let opened = self.slot.open()?;
-        if !opened
-            .device
-            .plan()
-            .features
-            .contains(Feature::RobustBufferAccess)
-        {
+        let features = opened.device.plan().features;
+        if !features.contains(Feature::RobustBufferAccess) {
             return Err(Error::new(
                 ErrorKind::Unsupported,
                 "checked kernels need robustBufferAccess, which this runtime leaves out; if you \
@@ -303,7 +300,7 @@ impl Loaded {
                 missing: vec![Feature::RobustBufferAccess.name().to_owned()],
             }));
         }
-        Ok(self.module.words().to_vec())
+        clamp::clamp(&self.module)
     }
 
     /// Makes the kernel.

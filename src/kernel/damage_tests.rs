@@ -98,7 +98,7 @@ fn any_bytes_give_an_answer() {
     let whole: Vec<u8> = words("half").iter().flat_map(|w| w.to_ne_bytes()).collect();
     for len in 0..whole.len() {
         let mut bytes = whole[..len].to_vec();
-        if numbers.next() % 2 == 0 && len > 0 {
+        if numbers.next().is_multiple_of(2) && len > 0 {
             let at = numbers.below(len);
             bytes[at] = numbers.next().to_le_bytes()[0];
         }

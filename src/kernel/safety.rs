@@ -6,6 +6,10 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::kernel::clamp;
 use crate::kernel::spirv::Module;
 
+/// The extension of GLSL by which a shader puts instructions into its module that the compiler does
+/// not check.
+const ANY_INSTRUCTION: &str = "GL_EXT_spirv_intrinsics";
+
 /// Whether everything that a valid module does to memory can be kept inside: through descriptors
 /// by robust buffer access, in its own variables by the clamping of indices.
 ///
@@ -31,6 +35,15 @@ pub(crate) fn check(module: &Module) -> Result<()> {
         return Err(refusal("its addressing model is not Logical"));
     }
     for instruction in module.instructions() {
+        if instruction.op == Op::SourceExtension
+            && instruction
+                .string(0)
+                .is_ok_and(|(name, _)| name == ANY_INSTRUCTION)
+        {
+            return Err(refusal(format!(
+                "{ANY_INSTRUCTION} lets it hold any instruction, valid or not"
+            )));
+        }
         if computes_pointers(instruction.op) {
             return Err(refusal(format!(
                 "it computes with pointers (Op{:?} at word {})",

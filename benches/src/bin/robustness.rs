@@ -52,15 +52,36 @@ struct Variant {
 }
 
 fn main() -> Result<()> {
-    let count = Runtime::current().selection()?.iter().filter(|found| found.accepted).count();
-    println!("{:<28} {:<8} {:<24} {:>10} {:>7}", "device", "kernel", "variant", "us/launch", "ratio");
+    let count = Runtime::current()
+        .selection()?
+        .iter()
+        .filter(|found| found.accepted)
+        .count();
+    println!(
+        "{:<28} {:<8} {:<24} {:>10} {:>7}",
+        "device", "kernel", "variant", "us/launch", "ratio"
+    );
     for index in 0..count {
         let build = || Runtime::builder().visible_devices(index.to_string());
-        let bare = build().without_features([Feature::RobustBufferAccess]).build();
+        let bare = build()
+            .without_features([Feature::RobustBufferAccess])
+            .build();
         let variants = [
-            Variant { name: "no checks", runtime: bare, checked: false },
-            Variant { name: "robust buffer access", runtime: build().build(), checked: false },
-            Variant { name: "robust and clamped", runtime: build().build(), checked: true },
+            Variant {
+                name: "no checks",
+                runtime: bare,
+                checked: false,
+            },
+            Variant {
+                name: "robust buffer access",
+                runtime: build().build(),
+                checked: false,
+            },
+            Variant {
+                name: "robust and clamped",
+                runtime: build().build(),
+                checked: true,
+            },
         ];
         for (kernel, source) in [("stream", STREAM), ("shared", SHARED)] {
             report(kernel, source, &variants)?;
@@ -70,7 +91,9 @@ fn main() -> Result<()> {
 }
 
 fn report(kernel: &str, source: &str, variants: &[Variant]) -> Result<()> {
-    let prepared = variants.iter().map(|variant| Prepared::new(variant, source));
+    let prepared = variants
+        .iter()
+        .map(|variant| Prepared::new(variant, source));
     let prepared = prepared.collect::<Result<Vec<_>>>()?;
     let mut times = vec![Vec::new(); variants.len()];
     for _ in 0..=ROUNDS {
@@ -123,7 +146,8 @@ impl Prepared {
         vkaccel::synchronize(0)?;
         let started = Instant::now();
         for _ in 0..LAUNCHES {
-            self.kernel.launch(Grid::elements(ELEMENTS), (&self.source, &self.result))?;
+            self.kernel
+                .launch(Grid::elements(ELEMENTS), (&self.source, &self.result))?;
         }
         vkaccel::synchronize(0)?;
         Ok(started.elapsed())
