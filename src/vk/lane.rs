@@ -100,8 +100,9 @@ impl Lane {
         // SAFETY: the semaphore is a timeline of this device.
         let value = unsafe { self.device.raw().get_semaphore_counter_value(self.timeline) };
         let value = self.device.during("vkGetSemaphoreCounterValue", value)?;
-        // Some drivers answer a lost device with the highest number there is.
-        if value > last && value > self.last() {
+        // Some drivers answer a lost device with the highest number there is. A value can be reached
+        // before its submission has returned, so that the lock has the last word.
+        if value > last && value > *self.submitted.lock() {
             self.device.mark_lost();
             return Err(Error::new(
                 ErrorKind::DeviceLost,
