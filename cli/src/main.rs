@@ -1,3 +1,29 @@
 //! The command line of vkaccel.
 
-fn main() {}
+mod bind;
+mod dtype;
+mod exit;
+mod info;
+mod npy;
+mod options;
+mod push;
+mod report;
+mod run;
+mod shader;
+mod trust;
+mod values;
+
+use std::process::ExitCode;
+
+use options::Request;
+
+fn main() -> ExitCode {
+    let request = match options::parse(std::env::args_os()) {
+        Ok(request) => request,
+        Err(error) => error.exit(),
+    };
+    exit::guard(|| match request {
+        Request::Info(options) => info::run(&options),
+        Request::Run(options) => run::run(&options),
+    })
+}
