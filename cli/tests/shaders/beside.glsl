@@ -1,0 +1,5 @@
+#include "elsewhere.glsl"
+
+uint answer() {
+    return 2u * HALF;
+}
