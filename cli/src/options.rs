@@ -124,7 +124,12 @@ fn run_command() -> Command {
 }
 
 fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
-    Arg::new(name).long(name).value_name(value).help(help)
+    // A number below zero is a wrong value, and not a wrong option.
+    Arg::new(name)
+        .long(name)
+        .value_name(value)
+        .help(help)
+        .allow_negative_numbers(true)
 }
 
 fn flag(name: &'static str, help: &'static str) -> Arg {

@@ -24,6 +24,8 @@ fn malformed_options_end_with_2_and_say_the_form() {
         ("--groups 1 --push u8=300", "no integer that u8 can hold"),
         ("--groups 1 --const N=1", "id of a specialization constant"),
         ("--groups 1 --device gpu", "--device gpu"),
+        ("--groups 1 --device -1", "--device -1"),
+        ("--groups -1", "`-1` is no number"),
         ("--groups 1 --repeat 0", "how many launches"),
         ("--groups 1 --out y", "NAME=FILE.npy"),
     ] {
