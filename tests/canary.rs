@@ -12,7 +12,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic anywhere")]
 
 use core::ffi::{CStr, c_char, c_void};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 use ash::vk;
 use vkaccel::{Buffer, GetInstanceProcAddr, Runtime, Severity, ValidationMessage};
@@ -20,8 +20,9 @@ use vkaccel::{Buffer, GetInstanceProcAddr, Runtime, Severity, ValidationMessage}
 type Void = Option<unsafe extern "system" fn()>;
 
 static LOADER: OnceLock<ash::Entry> = OnceLock::new();
-static DEVICE_PROC: OnceLock<vk::PFN_vkGetDeviceProcAddr> = OnceLock::new();
-static BARRIER: OnceLock<vk::PFN_vkCmdPipelineBarrier> = OnceLock::new();
+// The newest answers: with its last instance the loader unloads the layer, and may load it elsewhere.
+static DEVICE_PROC: Mutex<Option<vk::PFN_vkGetDeviceProcAddr>> = Mutex::new(None);
+static BARRIER: Mutex<Option<vk::PFN_vkCmdPipelineBarrier>> = Mutex::new(None);
 
 fn loader() -> Option<&'static ash::Entry> {
     // SAFETY: the system's loader, as the crate itself loads it.
@@ -55,15 +56,16 @@ macro_rules! entry {
             let function = unsafe {
                 core::mem::transmute::<Void, Option<vk::PFN_vkGetDeviceProcAddr>>(function)
             };
-            DEVICE_PROC.get_or_init(|| function.unwrap());
+            *DEVICE_PROC.lock().unwrap() = function;
             let replaced: vk::PFN_vkGetDeviceProcAddr = $device_entry;
             // SAFETY: Vulkan hands out all functions as pointers to ones without arguments.
             unsafe { core::mem::transmute::<vk::PFN_vkGetDeviceProcAddr, Void>(replaced) }
         }
 
         unsafe extern "system" fn $device_entry(device: vk::Device, wanted: *const c_char) -> Void {
+            let real = DEVICE_PROC.lock().unwrap().unwrap();
             // SAFETY: as Vulkan passed them.
-            let function = unsafe { DEVICE_PROC.get().unwrap()(device, wanted) };
+            let function = unsafe { real(device, wanted) };
             if name(wanted) != c"vkCmdPipelineBarrier" {
                 return function;
             }
@@ -71,7 +73,7 @@ macro_rules! entry {
             let function = unsafe {
                 core::mem::transmute::<Void, Option<vk::PFN_vkCmdPipelineBarrier>>(function)
             };
-            BARRIER.get_or_init(|| function.unwrap());
+            *BARRIER.lock().unwrap() = function;
             let replaced: vk::PFN_vkCmdPipelineBarrier = $barrier;
             // SAFETY: as above.
             unsafe { core::mem::transmute::<vk::PFN_vkCmdPipelineBarrier, Void>(replaced) }
@@ -109,9 +111,10 @@ unsafe extern "system" fn without_stages(
     images: *const vk::ImageMemoryBarrier<'_>,
 ) {
     let none = vk::PipelineStageFlags::empty();
+    let barrier = BARRIER.lock().unwrap().unwrap();
     // SAFETY: wrong on purpose: a barrier must name stages.
     unsafe {
-        BARRIER.get().unwrap()(
+        barrier(
             commands,
             none,
             none,
