@@ -14,6 +14,7 @@ pub(crate) mod safety;
 mod scalar;
 pub(crate) mod source;
 pub(crate) mod spirv;
+pub(crate) mod validate;
 pub(crate) mod value;
 
 pub use args::{Address, Arg, Args};

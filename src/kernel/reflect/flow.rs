@@ -185,22 +185,23 @@ impl<'a> Flow<'a> {
                 let value = self.origins(instruction.operand(0)?);
                 self.changed |= join(self.returned.entry(function).or_default(), value);
             }
-            Op::ConvertUToPtr => self.give(result, [Origin::Stored].into()),
+            Op::ConvertUToPtr => self.made(instruction),
             Op::Bitcast if self.holders.contains(&instruction.result_type()) => {
-                self.escape(instruction);
-                self.give(result, [Origin::Stored].into());
+                self.made(instruction);
             }
-            Op::Phi
+            // An address with an offset comes from where the address came from.
+            Op::ConvertPtrToU
+            | Op::Bitcast
+            | Op::IAdd
+            | Op::ISub
+            | Op::Phi
             | Op::Select
             | Op::CopyObject
             | Op::CopyLogical
             | Op::CompositeConstruct
             | Op::CompositeExtract
             | Op::CompositeInsert => {
-                let mut all = Origins::new();
-                for &id in ids(instruction) {
-                    join(&mut all, self.origins(id));
-                }
+                let all = self.origins_of_operands(instruction);
                 if !all.is_empty() {
                     self.give(result, all);
                 }
@@ -209,6 +210,23 @@ impl<'a> Flow<'a> {
             _ => self.escape(instruction),
         }
         Ok(())
+    }
+
+    fn origins_of_operands(&self, instruction: &Instruction<'_>) -> Origins {
+        let mut all = Origins::new();
+        for &id in ids(instruction) {
+            join(&mut all, self.origins(id));
+        }
+        all
+    }
+
+    /// A pointer is made of a number: one that was a pointer, or one that was found somewhere.
+    fn made(&mut self, instruction: &Instruction<'_>) {
+        let mut origins = self.origins_of_operands(instruction);
+        if origins.is_empty() {
+            origins.insert(Origin::Stored);
+        }
+        self.give(instruction.result(), origins);
     }
 
     fn chain(&mut self, instruction: &Instruction<'_>) -> Result<()> {

@@ -167,7 +167,7 @@ impl Reader<'_> {
                     _ => format!("storage class {other:?}"),
                 };
                 return Err(unsupported(format!(
-                    "the entry point uses `{}`, which is neither a storage nor a uniform buffer \
+                    "the entry point uses {}, which is neither a storage nor a uniform buffer \
                      ({what}); kernels take buffers, push constants and addresses",
                     self.describe(id)
                 )));
@@ -178,9 +178,12 @@ impl Reader<'_> {
 
     /// What a variable is called in an error.
     fn describe(&self, id: u32) -> String {
-        match self.module.name(id) {
-            "" => format!("%{id}"),
-            name => name.to_owned(),
+        let place = |decoration| self.module.decoration(id, decoration);
+        let place = place(Decoration::DescriptorSet).zip(place(Decoration::Binding));
+        match (self.module.name(id), place) {
+            ("", Some((set, binding))) => format!("binding {binding} of set {set}"),
+            ("", None) => format!("the variable %{id}"),
+            (name, _) => format!("`{name}`"),
         }
     }
 
@@ -206,8 +209,8 @@ impl Reader<'_> {
         let place = |decoration, what| {
             module.decoration(id, decoration).ok_or_else(|| {
                 damaged(format_args!(
-                    "the buffer `{}` (%{id}) has no {what}",
-                    module.name(id)
+                    "the buffer {} has no {what}",
+                    self.describe(id)
                 ))
             })
         };

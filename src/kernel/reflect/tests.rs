@@ -289,3 +289,22 @@ fn an_array_that_specialization_makes_empty_is_refused() {
         assert!(error.to_string().contains("elements"), "{error}");
     }
 }
+
+#[test]
+fn an_address_with_an_offset_is_still_the_arguments() {
+    let interface = interface("pointer_arithmetic");
+    assert!(interface.uses_addresses && !interface.follows_stored_addresses);
+    let push = interface.push_constants.unwrap();
+    let found: Vec<_> = push
+        .members
+        .iter()
+        .map(|m| (m.name.as_str(), m.access))
+        .collect();
+    // Members of structs are not told apart.
+    let expected = [
+        ("pair", Access::ReadWrite),
+        ("n", Access::Read),
+        ("rows", Access::Write),
+    ];
+    assert_eq!(found, expected);
+}
