@@ -12,6 +12,7 @@ mod run;
 mod shader;
 mod trust;
 mod values;
+mod words;
 
 use std::process::ExitCode;
 
