@@ -8,6 +8,8 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test may panic anywhere")]
 
+pub mod kernels;
+
 use vkaccel::{Runtime, RuntimeBuilder, RuntimeGuard};
 
 fn is_set(variable: &str) -> bool {
