@@ -1,5 +1,11 @@
 //! Promises of kernels: what is read from a module, and what is refused before any driver sees it.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "a test may panic anywhere, and its numbers are small"
+)]
+
 mod support;
 
 use support::kernels::{build, kernel, module};

@@ -1,5 +1,11 @@
 //! Promises of launches: what reaches the shader, and what is refused before anything is recorded.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "a test may panic anywhere, and its numbers are small"
+)]
+
 mod support;
 
 use support::kernels::{build, kernel, module};

@@ -1,0 +1,278 @@
+//! Promises of kernels that are compiled here, and of safety: what a checked kernel does with wild
+//! indices stays among its own memory.
+
+#![cfg(feature = "glsl")]
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "a test may panic anywhere, and its numbers are small"
+)]
+
+mod support;
+
+use std::fs;
+use std::path::PathBuf;
+
+use support::{builder, on_each_device, on_each_device_with};
+use vkaccel::{Buffer, ErrorKind, Feature, Grid, Kernel, get_device_capability};
+
+/// KN-03, compiled here.
+#[test]
+fn a_workgroups_size_is_specialized_in_glsl_too() {
+    on_each_device("a_workgroups_size_is_specialized", |_| {
+        let source = "#version 450
+            layout(local_size_x_id = 3) in;
+            layout(set = 0, binding = 0) buffer Words { uint words[]; };
+            void main() {
+                words[gl_GlobalInvocationID.x] = gl_WorkGroupSize.x * 100 + gl_LocalInvocationID.x;
+            }";
+        let sevens = Kernel::builder(source).specialize(3, 7).build().unwrap();
+        assert_eq!(sevens.interface().local_size, [7, 1, 1]);
+        let words = Buffer::from_slice(&[u32::MAX; 24]).unwrap();
+        sevens.launch(Grid::groups(3), (&words,)).unwrap();
+        let mut expected: Vec<u32> = (0..21).map(|i| 700 + i % 7).collect();
+        expected.extend([u32::MAX; 3]);
+        assert_eq!(words.to_vec().unwrap(), expected);
+        let ones = Kernel::from_glsl(source).unwrap();
+        assert_eq!(ones.interface().local_size, [1, 1, 1]);
+        words.fill(u32::MAX).unwrap();
+        ones.launch(Grid::groups(3), (&words,)).unwrap();
+        let mut expected = vec![100; 3];
+        expected.extend([u32::MAX; 21]);
+        assert_eq!(words.to_vec().unwrap(), expected);
+    });
+}
+
+/// A part of KN-09.
+#[test]
+fn a_shader_without_main_does_not_compile_and_the_text_says_so() {
+    on_each_device("a_shader_without_main", |_| {
+        let error = Kernel::from_glsl("#version 450\nvoid saxpy() {}").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ShaderCompile);
+        assert!(error.to_string().contains("entry point"), "{error}");
+        let error = Kernel::builder("#version 450\nvoid main() {}")
+            .entry("saxpy")
+            .build();
+        assert_eq!(error.unwrap_err().kind(), ErrorKind::EntryPointNotFound);
+    });
+}
+
+#[test]
+fn a_fault_is_told_with_file_and_line() {
+    on_each_device("a_fault_is_told", |_| {
+        let source = "#version 450\nvoid main() {\n    missing = 1;\n}";
+        let error = Kernel::builder(source)
+            .file("kernels/wrong.comp")
+            .build()
+            .unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ShaderCompile);
+        assert!(
+            error.to_string().contains("kernels/wrong.comp:3"),
+            "{error}"
+        );
+        assert!(error.to_string().contains("missing"), "{error}");
+    });
+}
+
+/// A folder that is gone when the test ends.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("vkaccel-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What is left over lies in the system's folder for that.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn macros_and_included_files_reach_the_shader() {
+    let folder = Folder::new("includes");
+    let inner = folder.0.join("inner");
+    fs::create_dir_all(&inner).unwrap();
+    fs::write(
+        folder.0.join("twice.glsl"),
+        "uint twice(uint x) { return x * 2; }\n",
+    )
+    .unwrap();
+    fs::write(inner.join("value.glsl"), "#include \"../twice.glsl\"\n").unwrap();
+    on_each_device("macros_and_included_files", |_| {
+        let source = "#version 450
+            #extension GL_GOOGLE_include_directive : require
+            #include <value.glsl>
+            layout(local_size_x = SIZE) in;
+            layout(set = 0, binding = 0) buffer Words { uint words[]; };
+            void main() { words[gl_GlobalInvocationID.x] = twice(VALUE); }";
+        let words = Buffer::<u32>::zeroed(4).unwrap();
+        for value in [1, 21] {
+            let kernel = Kernel::builder(source)
+                .define("SIZE", "4")
+                .define("VALUE", &value.to_string())
+                .include_dir(&inner)
+                .build()
+                .unwrap();
+            assert_eq!(kernel.interface().local_size, [4, 1, 1]);
+            kernel.launch(Grid::groups(1), (&words,)).unwrap();
+            assert_eq!(words.to_vec().unwrap(), [value * 2; 4]);
+        }
+        let error = Kernel::from_glsl(source).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ShaderCompile);
+        assert!(error.to_string().contains("value.glsl"), "{error}");
+    });
+}
+
+/// Indices that a shader has no business with.
+const WILD: [i32; 12] = [
+    -1,
+    -2,
+    -5,
+    -1_000_000,
+    i32::MIN,
+    i32::MIN + 1,
+    4,
+    5,
+    64,
+    1_000_000,
+    i32::MAX,
+    1 << 30,
+];
+
+/// C18: indices into shared memory and into arrays in registers are kept inside of them.
+#[test]
+fn wild_indices_into_shared_and_private_arrays_do_no_harm() {
+    on_each_device("wild_indices_into_shared", |_| {
+        let kernel = Kernel::from_glsl(
+            "#version 450
+             layout(local_size_x = 1) in;
+             layout(set = 0, binding = 0) buffer Words { uint words[]; };
+             layout(push_constant) uniform Push { int i; uint table[4]; };
+             shared uint small[4];
+             uint global[4] = uint[](1, 2, 3, 4);
+             void main() {
+                 uint local[4] = uint[](5, 6, 7, 8);
+                 for (int k = 0; k < 4; ++k) small[k] = 9;
+                 barrier();
+                 small[i] = 10;
+                 global[i] = 11;
+                 local[i] = 12;
+                 vec4 v = vec4(1.0);
+                 v[i] = 2.0;
+                 barrier();
+                 words[0] = small[i];
+                 words[1] = global[i];
+                 words[2] = local[i];
+                 words[3] = uint(v[i]);
+                 words[4] = table[i];
+                 words[5] = small[0] + small[1] + small[2] + small[3];
+             }",
+        )
+        .unwrap();
+        let words = Buffer::<u32>::zeroed(6).unwrap();
+        let table = [13u32; 4];
+        for i in (0..4).chain(WILD) {
+            kernel
+                .launch(Grid::groups(1), (&words, i, vkaccel::Arg::block(&table)))
+                .unwrap();
+            let result = words.to_vec().unwrap();
+            // What is written at an index is found again at the same index, wherever that led.
+            assert_eq!(result[..5], [10, 11, 12, 2, 13], "index {i}");
+            assert_eq!(result[5], 3 * 9 + 10, "index {i}");
+        }
+    });
+}
+
+/// C18: accesses past the end of a buffer are kept inside of it, or dropped; its neighbours in
+/// memory stay as they are.
+#[test]
+fn wild_indices_into_buffers_touch_no_neighbour() {
+    on_each_device("wild_indices_into_buffers", |_| {
+        let kernel = Kernel::from_glsl(
+            "#version 450
+             layout(local_size_x = 1) in;
+             layout(set = 0, binding = 0) buffer Words { uint words[]; };
+             layout(set = 0, binding = 1) buffer Fixed { uint head[4]; uint tail[4]; } fixed_;
+             layout(set = 0, binding = 2) uniform Params { uvec4 params[4]; };
+             layout(set = 0, binding = 3) buffer Output { uint result; };
+             layout(push_constant) uniform Push { int i; };
+             void main() {
+                 result = words[i] + fixed_.head[i] + params[i].x;
+                 words[i] = 0xBAD;
+                 fixed_.head[i] = 0xBAD;
+             }",
+        )
+        .unwrap();
+        let capability = get_device_capability(None).unwrap();
+        let alignment = capability.limits().min_storage_buffer_offset_alignment;
+        // The words bound are in the middle of a buffer, with the rest of it on both sides.
+        let start = usize::try_from(alignment.max(256) / 4).unwrap();
+        let len = start + 16;
+        let around = Buffer::from_slice(&vec![7u32; start * 3 + 16]).unwrap();
+        let neighbours: Vec<_> = (0..8)
+            .map(|_| Buffer::from_slice(&[7u32; 64]).unwrap())
+            .collect();
+        let fixed = Buffer::<u32>::zeroed(8).unwrap();
+        let params = Buffer::<u32>::zeroed(16).unwrap();
+        let output = Buffer::<u32>::zeroed(1).unwrap();
+        let inside = around.view(start..len).unwrap();
+        for i in WILD.into_iter().chain([16, 17, 63, 64, 255, 1 << 20]) {
+            kernel
+                .launch(Grid::groups(1), (inside, &fixed, &params, &output, i))
+                .unwrap();
+        }
+        let words = around.to_vec().unwrap();
+        assert!(
+            words[..start].iter().all(|&word| word == 7),
+            "before the view"
+        );
+        assert!(
+            words[len..].iter().all(|&word| word == 7),
+            "behind the view"
+        );
+        for neighbour in neighbours {
+            assert_eq!(neighbour.to_vec().unwrap(), [7; 64]);
+        }
+        // A block of a fixed size keeps its members apart.
+        assert_eq!(fixed.to_vec().unwrap()[4..], [0; 4]);
+    });
+}
+
+#[test]
+fn a_shader_with_addresses_is_refused_with_the_way_on() {
+    on_each_device("a_shader_with_addresses", |_| {
+        let error = Kernel::from_glsl(
+            "#version 450
+             #extension GL_EXT_buffer_reference : require
+             layout(buffer_reference) buffer Data { uint word; };
+             layout(push_constant) uniform Push { Data data; };
+             void main() { data.word = 1; }",
+        )
+        .unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(error.to_string().contains("build_unchecked"), "{error}");
+    });
+}
+
+#[test]
+fn without_robust_access_no_kernel_counts_as_checked() {
+    let without = || builder().without_features([Feature::RobustBufferAccess]);
+    on_each_device_with("without_robust_access", without, |_| {
+        let source = "#version 450
+            layout(set = 0, binding = 0) buffer Words { uint words[]; };
+            void main() { words[gl_GlobalInvocationID.x] = 3; }";
+        let error = Kernel::from_glsl(source).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(error.to_string().contains("build_unchecked"), "{error}");
+        let unchecked = support::kernels::build(Kernel::builder(source)).unwrap();
+        let words = Buffer::<u32>::zeroed(2).unwrap();
+        unchecked.launch(Grid::groups(2), (&words,)).unwrap();
+        assert_eq!(words.to_vec().unwrap(), [3, 3]);
+    });
+}
