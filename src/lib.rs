@@ -1,4 +1,4 @@
-//! A Vulkan compute runtime for any vendor's device.
+#![doc = include_str!("crate_docs.md")]
 
 // What users may rely on: handles go from thread to thread.
 const _: () = {
