@@ -25,6 +25,7 @@ impl Picture {
         let mut encoder = png::Encoder::new(file, self.width, self.height);
         encoder.set_color(png::ColorType::Rgba);
         encoder.set_depth(png::BitDepth::Eight);
+        encoder.set_compression(png::Compression::Fast);
         let bytes: Vec<u8> = self
             .pixels
             .iter()
