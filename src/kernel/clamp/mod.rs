@@ -22,8 +22,9 @@ use crate::kernel::spirv::{HEADER_WORDS, Instruction, MAX_BOUND, Module, bits_of
 /// The extended instructions that a minimum is among.
 const GLSL: &str = "GLSL.std.450";
 
-/// The number of the unsigned minimum among them.
+/// The numbers of the unsigned minimum and maximum among them.
 const U_MIN: u32 = 38;
+const U_MAX: u32 = 41;
 
 /// The word of the header that is above every id.
 const BOUND_WORD: usize = 3;
@@ -87,6 +88,8 @@ struct Writer {
     /// The id of the extended instructions, and whether it is yet to be written.
     glsl: u32,
     glsl_is_new: bool,
+    /// The type of an unsigned 32-bit integer.
+    u32_ty: Option<u32>,
     /// By type and bits.
     constants: HashMap<(u32, u64), u32>,
     /// By type and length: the last place.
@@ -110,6 +113,10 @@ impl Writer {
             next_id,
             glsl,
             glsl_is_new,
+            u32_ty: module
+                .globals()
+                .find(is_u32)
+                .map(|instruction| instruction.result()),
             constants: HashMap::new(),
             last_places: HashMap::new(),
             constant_words: Vec::new(),
@@ -141,9 +148,24 @@ impl Writer {
         emit(&mut self.out, Op::ExtInstImport, &operands);
     }
 
+    /// The type of an unsigned 32-bit integer; a module may have only one.
+    fn u32_ty(&mut self) -> Result<u32> {
+        if let Some(ty) = self.u32_ty {
+            return Ok(ty);
+        }
+        let ty = self.id()?;
+        emit(&mut self.constant_words, Op::TypeInt, &[ty, 32, 0]);
+        self.u32_ty = Some(ty);
+        Ok(ty)
+    }
+
     /// The constant that an index becomes, or that limits it.
     fn limit(&mut self, to: To) -> Result<u32> {
         match to {
+            To::InsideBuffer { .. } => {
+                let ty = self.u32_ty()?;
+                self.constant(ty, Scalar::U32, 1)
+            }
             To::Constant { ty, scalar, bits } => self.constant(ty, scalar, bits),
             To::AtMost {
                 ty, scalar, limit, ..
@@ -220,6 +242,15 @@ impl Writer {
         let (index, ty) = match to {
             To::Constant { .. } => return Ok(limit),
             To::AtMost { index, ty, .. } => (index, ty),
+            To::InsideBuffer {
+                index,
+                ty,
+                block,
+                member,
+            } => {
+                let last = self.last_of_buffer(ty, block, member, limit)?;
+                return self.minimum(ty, index, last);
+            }
             To::Inside {
                 index,
                 scalar,
@@ -233,10 +264,38 @@ impl Writer {
             }
             To::Inside { index, ty, .. } => (index, ty),
         };
+        self.minimum(ty, index, limit)
+    }
+
+    fn minimum(&mut self, ty: u32, index: u32, limit: u32) -> Result<u32> {
         let id = self.id()?;
         let words = [ty, id, self.glsl, U_MIN, index, limit];
         emit(&mut self.out, Op::ExtInst, &words);
         Ok(id)
+    }
+
+    /// Writes what finds the last place of a block's runtime-sized array, as a 32-bit integer of
+    /// type `ty`. An array of no elements counts as one of one: what lies there belongs to the
+    /// buffer's memory, which comes in larger pieces.
+    fn last_of_buffer(&mut self, ty: u32, block: u32, member: u32, one: u32) -> Result<u32> {
+        let unsigned = self.u32_ty()?;
+        let len = self.id()?;
+        emit(
+            &mut self.out,
+            Op::ArrayLength,
+            &[unsigned, len, block, member],
+        );
+        let most = self.id()?;
+        let words = [unsigned, most, self.glsl, U_MAX, len, one];
+        emit(&mut self.out, Op::ExtInst, &words);
+        let last = self.id()?;
+        emit(&mut self.out, Op::ISub, &[unsigned, last, most, one]);
+        if ty == unsigned {
+            return Ok(last);
+        }
+        let cast = self.id()?;
+        emit(&mut self.out, Op::Bitcast, &[ty, cast, last]);
+        Ok(cast)
     }
 
     fn finish(mut self) -> Result<Vec<u32>> {
@@ -251,6 +310,11 @@ impl Writer {
         }
         Ok(self.out)
     }
+}
+
+/// Whether an instruction declares the unsigned 32-bit integer.
+fn is_u32(instruction: &Instruction<'_>) -> bool {
+    instruction.op == Op::TypeInt && instruction.operands() == [32, 0]
 }
 
 /// The low and the high word.

@@ -1,5 +1,7 @@
 //! Which indices of a module may leave what they index, and what keeps each inside.
 
+use std::collections::HashSet;
+
 use spirv::Op;
 
 use crate::error::Result;
@@ -57,6 +59,18 @@ pub(super) enum To {
         /// That type as a number.
         len_scalar: Scalar,
     },
+    /// The index or the last place of a buffer's runtime-sized array, whatever is less as an
+    /// unsigned number.
+    InsideBuffer {
+        /// The index, of 32 bits.
+        index: u32,
+        /// The type of the index.
+        ty: u32,
+        /// The pointer to the block.
+        block: u32,
+        /// The member that is the array.
+        member: u32,
+    },
 }
 
 /// How many there are of what is indexed.
@@ -79,6 +93,7 @@ pub(super) fn plan(module: &Module) -> Result<Vec<Change>> {
         module,
         types: &types,
         constants: &constants,
+        atomics: atomic_pointers(module),
         changes: Vec::new(),
     };
     for instruction in module.instructions() {
@@ -99,6 +114,8 @@ struct Planner<'a> {
     module: &'a Module,
     types: &'a Types,
     constants: &'a Constants<'a>,
+    /// The pointers that atomic instructions use.
+    atomics: HashSet<u32>,
     changes: Vec<Change>,
 }
 
@@ -139,8 +156,14 @@ impl Planner<'_> {
                     self.limit(instruction, operand, index, count)?;
                     *element
                 }
-                // Robust buffer access keeps these inside of the buffer.
-                Ty::RuntimeArray { element } => *element,
+                Ty::RuntimeArray { element } => {
+                    // Robust buffer access keeps loads and stores inside of the buffer. Atomics
+                    // too, but not every driver does so.
+                    if self.atomics.contains(&instruction.result()) {
+                        self.in_buffer(instruction, operand, index)?;
+                    }
+                    *element
+                }
                 Ty::Scalar(_) | Ty::Pointer { .. } | Ty::Other(_) => {
                     return Err(damaged(format_args!(
                         "%{} indexes what has no parts",
@@ -150,6 +173,60 @@ impl Planner<'_> {
             };
         }
         Ok(())
+    }
+
+    /// Plans what keeps an index into the runtime-sized array of a block inside.
+    fn in_buffer(
+        &mut self,
+        instruction: &Instruction<'_>,
+        operand: usize,
+        index: u32,
+    ) -> Result<()> {
+        let (ty, scalar) = self.integer(instruction, index)?;
+        let member = self.constants.get(instruction.operand(1)?);
+        let member = member.and_then(|member| u32::try_from(member.integer()).ok());
+        let is_plain =
+            instruction.op == Op::AccessChain || instruction.op == Op::InBoundsAccessChain;
+        let (true, 2, 32, Some(member)) = (is_plain, operand, bits_of(scalar), member) else {
+            return Err(unsupported(format!(
+                "the atomics on %{} index a buffer in a way that cannot be kept inside; index the \
+                 block's last member by a 32-bit integer",
+                instruction.result()
+            )));
+        };
+        let block = instruction.operand(0)?;
+        self.change(
+            instruction,
+            operand,
+            To::InsideBuffer {
+                index,
+                ty,
+                block,
+                member,
+            },
+        );
+        Ok(())
+    }
+
+    /// The type of an index.
+    fn integer(&self, instruction: &Instruction<'_>, index: u32) -> Result<(u32, Scalar)> {
+        match self.types.of(self.module, index)? {
+            (ty, Ty::Scalar(scalar)) if is_integer(*scalar) => Ok((ty, *scalar)),
+            _ => Err(damaged(format_args!(
+                "%{} has an index that is no integer (%{index})",
+                instruction.result()
+            ))),
+        }
+    }
+
+    fn change(&mut self, instruction: &Instruction<'_>, operand: usize, to: To) {
+        // The words before the operands are the first and those of the result.
+        let before = instruction.words().len() - instruction.operands().len();
+        self.changes.push(Change {
+            instruction: instruction.number,
+            word: before + operand,
+            to,
+        });
     }
 
     /// The type of a struct's member.
@@ -207,15 +284,7 @@ impl Planner<'_> {
         index: u32,
         count: Count,
     ) -> Result<()> {
-        let (ty, scalar) = match self.types.of(self.module, index)? {
-            (ty, Ty::Scalar(scalar)) if is_integer(*scalar) => (ty, *scalar),
-            _ => {
-                return Err(damaged(format_args!(
-                    "%{} has an index that is no integer (%{index})",
-                    instruction.result()
-                )));
-            }
-        };
+        let (ty, scalar) = self.integer(instruction, index)?;
         let fixed_index = self.constants.get(index).filter(|c| !c.specialized);
         // Indices are signed, whatever their type says.
         let most = mask(bits_of(scalar) - 1);
@@ -241,13 +310,7 @@ impl Planner<'_> {
             (Count::Specialized(_), Some(constant)) if constant.bits == 0 => return Ok(()),
             (Count::Specialized(len), _) => self.specialized(index, ty, scalar, len)?,
         };
-        // The words before the operands are the first and those of the result.
-        let before = instruction.words().len() - instruction.operands().len();
-        self.changes.push(Change {
-            instruction: instruction.number,
-            word: before + operand,
-            to,
-        });
+        self.change(instruction, operand, to);
         Ok(())
     }
 
@@ -282,5 +345,41 @@ fn is_integer(scalar: Scalar) -> bool {
     !matches!(
         scalar,
         Scalar::Bool | Scalar::F16 | Scalar::F32 | Scalar::F64
+    )
+}
+
+/// The pointers that the atomic instructions of a module use.
+fn atomic_pointers(module: &Module) -> HashSet<u32> {
+    module
+        .instructions()
+        .filter(|instruction| is_atomic(instruction.op))
+        .filter_map(|instruction| instruction.operand(0).ok())
+        .collect()
+}
+
+pub(super) fn is_atomic(op: Op) -> bool {
+    matches!(
+        op,
+        Op::AtomicLoad
+            | Op::AtomicStore
+            | Op::AtomicExchange
+            | Op::AtomicCompareExchange
+            | Op::AtomicCompareExchangeWeak
+            | Op::AtomicIIncrement
+            | Op::AtomicIDecrement
+            | Op::AtomicIAdd
+            | Op::AtomicISub
+            | Op::AtomicSMin
+            | Op::AtomicUMin
+            | Op::AtomicSMax
+            | Op::AtomicUMax
+            | Op::AtomicAnd
+            | Op::AtomicOr
+            | Op::AtomicXor
+            | Op::AtomicFlagTestAndSet
+            | Op::AtomicFlagClear
+            | Op::AtomicFMinEXT
+            | Op::AtomicFMaxEXT
+            | Op::AtomicFAddEXT
     )
 }
