@@ -1,9 +1,11 @@
 //! Promises of buffers, views and downloads.
 
+#![allow(unsafe_code, reason = "a module is loaded")]
+
 mod support;
 
 use support::on_each_device;
-use vkaccel::{Buffer, ErrorKind, Runtime, Stream};
+use vkaccel::{Buffer, ErrorKind, Grid, Kernel, Runtime, Stream};
 
 /// HM-03: fills, writes and copies of any number of bytes touch those bytes alone.
 #[test]
@@ -159,5 +161,27 @@ fn objects_outlive_the_shutdown_of_their_runtime_and_refuse_to_work() {
         drop(entered);
         drop(buffer);
         drop(stream);
+    });
+}
+
+#[test]
+fn an_empty_buffer_is_an_empty_array_to_a_kernel() {
+    on_each_device("an_empty_buffer_is_an_empty_array", |_| {
+        // SAFETY: a valid module; its accesses past the end are kept inside by the device.
+        let kernel = unsafe { Kernel::from_spirv(&support::spirv("lengths")) }.unwrap();
+        let empty = Buffer::<u32>::zeroed(0).unwrap();
+        let one = Buffer::<u32>::zeroed(1).unwrap();
+        let result = Buffer::from_slice(&[u32::MAX; 4]).unwrap();
+        kernel.launch(Grid::groups(4), (&empty, &result)).unwrap();
+        let seen = result.to_vec().unwrap();
+        assert_eq!(
+            seen.iter().map(|word| word / 1000).collect::<Vec<_>>(),
+            [0; 4]
+        );
+        kernel.launch(Grid::groups(1), (&one, &result)).unwrap();
+        assert_eq!(result.to_vec().unwrap()[0], 1007);
+        kernel.launch(Grid::groups(0), (&empty, &empty)).unwrap();
+        kernel.launch(Grid::groups(1), (&empty, &empty)).unwrap();
+        vkaccel::synchronize(None).unwrap();
     });
 }

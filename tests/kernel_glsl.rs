@@ -2,7 +2,6 @@
 //! indices stays among its own memory.
 
 #![cfg(feature = "glsl")]
-
 #![allow(
     clippy::unwrap_used,
     clippy::cast_possible_truncation,

@@ -5,16 +5,12 @@
 //! trusts it. The help of `vkaccel run` says so.
 #![allow(unsafe_code)]
 
-use vkaccel::{Details, ErrorKind, Kernel, KernelBuilder, Result};
+use vkaccel::{Details, Kernel, KernelBuilder, Result};
 
 /// Builds GLSL with all checks, or without where safety alone forbids it, as with addresses.
 pub fn build_glsl(builder: &KernelBuilder<'_>) -> Result<Kernel> {
     match builder.clone().build() {
-        // A feature that the device lacks is unsupported, too; trust does not help there.
-        Err(error)
-            if error.kind() == ErrorKind::Unsupported
-                && !matches!(error.details(), Some(Details::Features { .. })) =>
-        {
+        Err(error) if matches!(error.details(), Some(Details::NotCheckable { .. })) => {
             unchecked(builder.clone())
         }
         other => other,

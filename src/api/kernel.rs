@@ -11,13 +11,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::device::{DeviceArg, Feature};
-use crate::error::{Details, Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::kernel::glsl::{self, GlslRequest};
 use crate::kernel::program::Program;
 use crate::kernel::reflect::reflect;
 use crate::kernel::source::{SourceKind, constant_bits};
 use crate::kernel::spirv::Module;
-use crate::kernel::{Args, Grid, Interface, Source, SpecValue, Spirv, check, clamp, safety};
+use crate::kernel::{
+    Args, Grid, Interface, Source, SpecValue, Spirv, check, clamp, safety, validate,
+};
 use crate::runtime::{Runtime, Slot, current_stream};
 use crate::vk::pipeline::Specialization;
 
@@ -206,12 +208,14 @@ impl KernelBuilder<'_> {
         self
     }
 
-    /// Builds a checked kernel: from GLSL that uses descriptors alone.
+    /// Builds a checked kernel: from GLSL that uses descriptors alone, or, with the feature
+    /// `spirv-val`, from such SPIR-V too, which is validated first.
     ///
     /// # Errors
     ///
-    /// As [`Kernel::from_glsl`]; [`ErrorKind::Unsupported`] for SPIR-V and for what cannot be checked,
-    /// naming [`build_unchecked`](Self::build_unchecked); [`ErrorKind::EntryPointNotFound`],
+    /// As [`Kernel::from_glsl`]; [`ErrorKind::Unsupported`] with
+    /// [`Details::NotCheckable`](crate::Details::NotCheckable) for what cannot be checked, naming
+    /// [`build_unchecked`](Self::build_unchecked); [`ErrorKind::EntryPointNotFound`],
     /// [`ErrorKind::InvalidArgument`] for a constant that the shader does not have.
     pub fn build(self) -> Result<Kernel> {
         let loaded = self.load()?;
@@ -280,25 +284,17 @@ impl KernelBuilder<'_> {
 impl Loaded {
     /// The module's words with all indices clamped, or why that cannot make it safe.
     fn checked_words(&self) -> Result<Vec<u32>> {
+        let opened = self.slot.open()?;
+        let plan = opened.device.plan();
         if !self.valid {
-            return Err(Error::new(
-                ErrorKind::Unsupported,
-                "a SPIR-V module from elsewhere is not known to be valid, and loading one that is \
-                 not is undefined; if you trust it, use build_unchecked or Kernel::from_spirv",
-            ));
+            validate::validate(self.module.words(), plan.version.minor)?;
         }
         safety::check(&self.module)?;
-        let opened = self.slot.open()?;
-        let features = opened.device.plan().features;
-        if !features.contains(Feature::RobustBufferAccess) {
-            return Err(Error::new(
-                ErrorKind::Unsupported,
-                "checked kernels need robustBufferAccess, which this runtime leaves out; if you \
-                 trust the shader, use build_unchecked",
-            )
-            .with_details(Details::Features {
-                missing: vec![Feature::RobustBufferAccess.name().to_owned()],
-            }));
+        if !plan.features.contains(Feature::RobustBufferAccess) {
+            return Err(safety::refusal(format_args!(
+                "the runtime was built without {}",
+                Feature::RobustBufferAccess.name()
+            )));
         }
         clamp::clamp(&self.module)
     }

@@ -50,6 +50,12 @@ pub enum Details {
         /// The compute entry points of the module.
         available: Vec<String>,
     },
+    /// A kernel that no check can make safe; it loads through the unsafe constructors only.
+    #[non_exhaustive]
+    NotCheckable {
+        /// What stands in the way.
+        why: String,
+    },
     /// Device features that are missing or were left out, by their Vulkan names.
     #[non_exhaustive]
     Features {

@@ -7,8 +7,12 @@ use super::pacer::Pacer;
 use super::recording::{Recording, Retained};
 use super::stream::{InFlight, StreamCore};
 use crate::base::{fork, sync::Mutex};
+use crate::device::plan::MemoryRole;
 use crate::error::Result;
-use crate::vk::{Commands, Device, Lane};
+use crate::vk::{Commands, Device, Lane, Segment};
+
+/// More than any element that a shader may touch although it sees none.
+const STAND_IN_BYTES: u64 = 512;
 
 /// How many idle command buffers are kept.
 const SPARE_MAX: usize = 32;
@@ -24,6 +28,8 @@ pub(crate) struct ExecDevice {
     spare: Mutex<Vec<(Commands, Vec<Retained>)>>,
     /// Every stream that may have work, to wait for all of them.
     streams: Mutex<Vec<Weak<StreamCore>>>,
+    /// Memory that stands in for buffers of no bytes; made on first use.
+    stand_in: Mutex<Option<Arc<Segment>>>,
     lane: Arc<Lane>,
     device: Arc<Device>,
 }
@@ -37,6 +43,7 @@ impl ExecDevice {
             orphans: Mutex::new(Vec::new()),
             spare: Mutex::new(Vec::new()),
             streams: Mutex::new(Vec::new()),
+            stand_in: Mutex::new(None),
             lane,
             device: Arc::clone(device),
         }))
@@ -101,6 +108,16 @@ impl ExecDevice {
     /// Has the pacer look after a stream whose recording stays open.
     pub(super) fn watch(&self, stream: Weak<StreamCore>) {
         self.pacer.watch(stream);
+    }
+
+    /// Memory that stands in for buffers of no bytes.
+    pub(super) fn stand_in(&self) -> Result<Arc<Segment>> {
+        let mut stand_in = self.stand_in.lock();
+        if let Some(segment) = &*stand_in {
+            return Ok(Arc::clone(segment));
+        }
+        let segment = Segment::new(&self.device, STAND_IN_BYTES, MemoryRole::Device)?;
+        Ok(Arc::clone(stand_in.insert(segment)))
     }
 
     /// Remembers a stream.

@@ -10,6 +10,7 @@ use super::recording::Recording;
 use super::ticket::Ticket;
 use crate::base::{fork, sync::Mutex};
 use crate::error::Result;
+use crate::vk::Segment;
 
 /// The most commands in one recording.
 const BATCH_MAX: u32 = 256;
@@ -195,6 +196,11 @@ impl StreamCore {
         {
             finished.extend(state.in_flight.pop_front().map(|work| work.recording));
         }
+    }
+
+    /// Memory that stands in for buffers of no bytes, where something must be bound.
+    pub(crate) fn stand_in(&self) -> Result<Arc<Segment>> {
+        self.exec.stand_in()
     }
 
     /// The point behind recording `seq`.

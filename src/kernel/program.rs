@@ -96,6 +96,18 @@ impl Program {
             plan,
         )?;
         uses.clear();
+        let stand_in = match plan
+            .descriptors
+            .iter()
+            .any(|descriptor| descriptor.is_stand_in)
+        {
+            true => Some(stream.stand_in()?),
+            false => None,
+        };
+        if let Some(segment) = &stand_in {
+            let all = segment.size_bytes();
+            uses.push(Use::read_write(segment.id(), 0, all, Stages::COMPUTE));
+        }
         for touched in &plan.memory {
             let segment = self.segment(args, touched.arg)?;
             let (lo, hi) = (
@@ -113,11 +125,22 @@ impl Program {
             return Ok(());
         }
         stream
-            .record(uses, |recording| self.record(recording, plan, args))
+            .record(uses, |recording| {
+                if let Some(segment) = &stand_in {
+                    recording.retain(segment);
+                }
+                self.record(recording, plan, args, stand_in.as_ref())
+            })
             .map(drop)
     }
 
-    fn record(&self, recording: &mut Recording, plan: &Plan, args: &[Arg<'_>]) -> Result<()> {
+    fn record(
+        &self,
+        recording: &mut Recording,
+        plan: &Plan,
+        args: &[Arg<'_>],
+        stand_in: Option<&Arc<Segment>>,
+    ) -> Result<()> {
         for touched in &plan.memory {
             recording.retain(self.segment(args, touched.arg)?);
         }
@@ -128,7 +151,10 @@ impl Program {
                 set: descriptor.set,
                 binding: descriptor.binding,
                 kind: self.kind(descriptor.set, descriptor.binding),
-                segment: self.segment(args, descriptor.arg)?,
+                segment: match stand_in.filter(|_| descriptor.is_stand_in) {
+                    Some(segment) => segment,
+                    None => self.segment(args, descriptor.arg)?,
+                },
                 offset: descriptor.offset_bytes,
                 len: descriptor.len_bytes,
             });

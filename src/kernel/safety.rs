@@ -2,7 +2,7 @@
 
 use spirv::{AddressingModel, Capability, Op};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Details, Error, ErrorKind, Result};
 use crate::kernel::clamp;
 use crate::kernel::spirv::Module;
 
@@ -71,14 +71,17 @@ fn computes_pointers(op: Op) -> bool {
 }
 
 #[cold]
-fn refusal(why: impl core::fmt::Display) -> Error {
-    Error::new(
+pub(crate) fn refusal(why: impl core::fmt::Display) -> Error {
+    let error = Error::new(
         ErrorKind::Unsupported,
         format!(
             "the kernel cannot be kept inside of its memory: {why}; load it with the unsafe \
              `KernelBuilder::build_unchecked`, whose contract you then keep"
         ),
-    )
+    );
+    error.with_details(Details::NotCheckable {
+        why: why.to_string(),
+    })
 }
 
 /// Adds the way on to an error for what cannot be kept inside.

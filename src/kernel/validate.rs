@@ -54,13 +54,17 @@ pub(crate) fn validate(words: &[u32], vulkan_minor: u32) -> Result<()> {
 /// Always `Unsupported`: the crate was built without the feature `spirv-val`.
 #[cfg(not(feature = "spirv-val"))]
 pub(crate) fn validate(_words: &[u32], _vulkan_minor: u32) -> Result<()> {
+    let why = "it was compiled elsewhere and is not validated";
     Err(Error::new(
         ErrorKind::Unsupported,
         "SPIR-V that was compiled elsewhere loads safely only when it was validated, and the crate \
          was built without its validator; turn on the feature `spirv-val` (it builds SPIRV-Tools, \
          which takes a C++ compiler and about five minutes), or load the module with the unsafe \
          `KernelBuilder::build_unchecked`",
-    ))
+    )
+    .with_details(crate::error::Details::NotCheckable {
+        why: why.to_owned(),
+    }))
 }
 
 #[cfg(test)]

@@ -157,9 +157,9 @@ pub fn current_device_idx() -> Result<usize> {
 
 /// Makes a device the calling thread's current one.
 ///
-/// Other threads keep theirs. A negative index changes nothing and succeeds, and so does `None`,
-/// which means the current device. The index is checked against [`device_count`]; the device is
-/// not opened before its first command.
+/// Other threads keep theirs. A negative index changes nothing and succeeds. An argument without
+/// an index, `None` among them, is an error. The index is checked against [`device_count`]; the
+/// device is not opened before its first command.
 ///
 /// [`device_index`] switches for a scope and back.
 ///

@@ -181,9 +181,9 @@ pub(super) fn too_small<M>(
 pub(super) fn empty(index: usize, slot: Slot<'_>) -> Error {
     let expected = slot.takes();
     mismatch(format!(
-        "{} is {expected}, and an empty buffer was given, which a descriptor can't be; launch no \
-         workgroups (`Grid::elements(0)`) when there is nothing to do, or pass a buffer of one \
-         element that the shader leaves alone",
+        "{} is {expected}, and an empty buffer was given, although the block holds more than an \
+         array of elements of 2 bytes and more; launch no workgroups when there is nothing to do, \
+         or pass a buffer of one element that the shader leaves alone",
         argument(index, slot),
     ))
     .with_details(Details::Argument {

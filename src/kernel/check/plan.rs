@@ -34,6 +34,8 @@ pub(crate) struct DescriptorUse {
     pub(crate) offset_bytes: u64,
     /// The bytes that the descriptor reaches; never 0.
     pub(crate) len_bytes: u64,
+    /// The argument has no bytes: any memory will do, of which the shader sees no element.
+    pub(crate) is_stand_in: bool,
 }
 
 /// A piece of memory that a launch touches.
@@ -166,10 +168,7 @@ impl<'p> Planner<'p> {
         };
         let access = narrowed(index, slot, binding.access, memory.access())?;
         if memory.len_bytes == 0 {
-            return match self.runs {
-                true => Err(mismatch::empty(index, slot)),
-                false => Ok(()),
-            };
+            return self.empty_descriptor(index, binding);
         }
         if memory.len_bytes < binding.fixed_bytes {
             return Err(mismatch::too_small(
@@ -208,8 +207,29 @@ impl<'p> Planner<'p> {
             arg: index,
             offset_bytes: memory.offset_bytes,
             len_bytes,
+            is_stand_in: false,
         });
         self.touch(index, memory, len_bytes, access);
+        Ok(())
+    }
+
+    /// A descriptor can't be empty, but one of less than an element shows the shader an empty array.
+    fn empty_descriptor(&mut self, index: usize, binding: &Binding) -> Result<()> {
+        if !self.runs {
+            return Ok(());
+        }
+        let holds_nothing_else = binding.kind == BindingKind::Storage && binding.fixed_bytes == 0;
+        if !holds_nothing_else || binding.stride_bytes <= 1 {
+            return Err(mismatch::empty(index, Slot::Binding(binding)));
+        }
+        self.plan.descriptors.push(DescriptorUse {
+            set: binding.set,
+            binding: binding.binding,
+            arg: index,
+            offset_bytes: 0,
+            len_bytes: 1,
+            is_stand_in: true,
+        });
         Ok(())
     }
 

@@ -112,20 +112,16 @@ fn safe_names() -> Vec<String> {
 
 #[test]
 fn the_safe_modules_are_those_without_addresses() {
-    let all = names();
+    let follows_addresses = |name: &String| {
+        let capabilities = module(name).capabilities().to_vec();
+        capabilities.contains(&spirv::Capability::PhysicalStorageBufferAddresses)
+    };
     let safe = safe_names();
-    let unsafe_ones: Vec<&str> = all
-        .iter()
-        .filter(|name| !safe.contains(name))
-        .map(String::as_str)
-        .collect();
-    let addresses = [
-        "addresses",
-        "linked_list",
-        "pointer_arithmetic",
-        "raw_address",
-    ];
-    assert_eq!(unsafe_ones, addresses);
+    for name in names() {
+        let expected = !follows_addresses(&name) && name != "pointer_arithmetic";
+        assert_eq!(safe.contains(&name), expected, "{name}");
+    }
+    assert!(safe.len() > 10);
 }
 
 #[test]

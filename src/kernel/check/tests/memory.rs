@@ -24,6 +24,7 @@ fn a_view_is_bound_where_it_lies_in_its_vulkan_buffer() {
             arg: 0,
             offset_bytes: 1280,
             len_bytes: 32,
+            is_stand_in: false,
         }]
     );
     assert_eq!(
@@ -112,13 +113,28 @@ fn a_buffer_smaller_than_the_fixed_part_is_refused() {
 }
 
 #[test]
-fn an_empty_buffer_is_fine_where_nothing_runs_and_told_where_something_does() {
+fn an_empty_buffer_shows_an_empty_array_and_is_told_where_the_block_holds_more() {
     let plan = plan_of(&reader(0), Grid::elements(0), &[buffer(0)]).unwrap();
     assert_eq!((plan.descriptors.len(), plan.memory.len()), (0, 0));
     assert!(plan_of(&reader(32), Grid::elements(0), &[buffer(0)]).is_ok());
-    let error = refused(&reader(0), &[buffer(0)]);
-    assert_eq!(error.kind(), ErrorKind::ArgumentMismatch);
-    says(&error, &["argument 0 (`data`)", "an empty buffer"]);
+    let plan = launch(&reader(0), &[buffer(0)]).unwrap();
+    assert!(plan.memory.is_empty());
+    // Less than an element, so that the shader sees none.
+    assert_eq!(
+        (
+            plan.descriptors[0].len_bytes,
+            plan.descriptors[0].is_stand_in
+        ),
+        (1, true)
+    );
+
+    let mut bytes = reader(0);
+    bytes.bindings[0].stride_bytes = 1;
+    for kernel in [reader(32), bytes] {
+        let error = refused(&kernel, &[buffer(0)]);
+        assert_eq!(error.kind(), ErrorKind::ArgumentMismatch);
+        says(&error, &["argument 0 (`data`)", "an empty buffer"]);
+    }
 }
 
 #[test]
