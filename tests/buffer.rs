@@ -168,7 +168,7 @@ fn objects_outlive_the_shutdown_of_their_runtime_and_refuse_to_work() {
 fn an_empty_buffer_is_an_empty_array_to_a_kernel() {
     on_each_device("an_empty_buffer_is_an_empty_array", |_| {
         // SAFETY: a valid module; its accesses past the end are kept inside by the device.
-        let kernel = unsafe { Kernel::from_spirv(&support::spirv("lengths")) }.unwrap();
+        let kernel = unsafe { Kernel::from_spirv(support::spirv("lengths")) }.unwrap();
         let empty = Buffer::<u32>::zeroed(0).unwrap();
         let one = Buffer::<u32>::zeroed(1).unwrap();
         let result = Buffer::from_slice(&[u32::MAX; 4]).unwrap();

@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 
+use spirv::ExecutionModel;
+
 use super::interface::{Scalar, SpecConstant};
 use super::scalar::Number;
-use super::spirv::words_from_bytes;
+use super::spirv::{Module, words_from_bytes};
 use crate::error::{Error, ErrorKind, Result};
 
 /// What a kernel is built from: GLSL text, or a SPIR-V module.
@@ -116,6 +118,25 @@ spirv_from!(u32, Words);
 spirv_from!(u8, Bytes);
 
 impl Spirv<'_> {
+    /// The names of the module's compute entry points, in its order.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidModule`](crate::ErrorKind::InvalidModule) if it is no SPIR-V or damaged.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let text = vkaccel::Spirv::from(b"#version 450");
+    /// assert!(text.entry_points().is_err());
+    /// ```
+    pub fn entry_points(&self) -> Result<Vec<String>> {
+        let module = Module::parse(&self.words()?)?;
+        let points = module.entry_points().into_iter();
+        let compute = points.filter(|(_, stage)| *stage == ExecutionModel::GLCompute);
+        Ok(compute.map(|(name, _)| name.to_owned()).collect())
+    }
+
     /// The words; bytes are copied, since they may lie anywhere.
     ///
     /// # Errors

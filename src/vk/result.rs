@@ -4,6 +4,11 @@ use ash::vk;
 
 use crate::error::{Error, ErrorKind, OutOfMemory, OutOfMemoryReason, Result};
 
+/// What to do on a machine with a loader and nothing behind it.
+const NO_DRIVER: &str = "the Vulkan loader found no driver that it can use; install your vendor's \
+     driver, or a software one (mesa-vulkan-drivers on Debian), and see that VK_DRIVER_FILES and \
+     VK_ICD_FILENAMES, if set, name its manifest";
+
 /// An error for `code`, which the function `call` gave.
 #[cold]
 pub(crate) fn error(call: &str, code: vk::Result) -> Error {
@@ -23,10 +28,7 @@ pub(crate) fn error(call: &str, code: vk::Result) -> Error {
             ErrorKind::DeviceLost,
             "the device was lost; what it held is gone, and every later call that uses it fails",
         ),
-        vk::Result::ERROR_INCOMPATIBLE_DRIVER => (
-            ErrorKind::NoDevice,
-            "no installed driver can be used by the Vulkan loader",
-        ),
+        vk::Result::ERROR_INCOMPATIBLE_DRIVER => (ErrorKind::NoDevice, NO_DRIVER),
         vk::Result::ERROR_LAYER_NOT_PRESENT => (
             ErrorKind::Config,
             "a layer that was asked for is not installed",
