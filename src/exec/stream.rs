@@ -117,24 +117,22 @@ impl StreamCore {
                 open.insert(recording)
             }
         };
-        for (uses, record) in steps {
+        let recorded = steps.iter_mut().try_for_each(|(uses, record)| {
             if let Some(barrier) = planner.access(uses) {
                 recording.commands.barrier(barrier);
             }
-            if let Some(record) = record.take() {
-                recording.count += 1;
-                record(recording)?;
-            }
-        }
+            recording.count += u32::from(record.is_some());
+            record.take().map_or(Ok(()), |record| record(recording))
+        });
+        // Whether or not this command could be recorded, those before it go their way.
         if recording.count >= state.batch {
             state.batch = (state.batch * 2).min(BATCH_MAX);
-            self.submit_locked(state, finished)
-        } else {
-            if opened {
-                self.exec.watch(Weak::clone(&self.me));
-            }
-            Ok(())
+            return recorded.and(self.submit_locked(state, finished));
         }
+        if opened {
+            self.exec.watch(Weak::clone(&self.me));
+        }
+        recorded
     }
 
     /// Seals and submits what is open.
