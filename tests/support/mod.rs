@@ -9,6 +9,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic anywhere")]
 
 pub mod kernels;
+pub mod random;
 
 use vkaccel::{Runtime, RuntimeBuilder, RuntimeGuard};
 
