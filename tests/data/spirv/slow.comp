@@ -1,5 +1,6 @@
 // flags: --target-env=vulkan1.0
-// Takes its time: as many steps of a generator of random numbers as it is told to make.
+// Takes its time: each invocation makes as many steps of a generator of random numbers as it is told
+// to. Lavapipe ends all loops of an invocation after 65535 rounds.
 #version 450
 layout(local_size_x = 1) in;
 layout(set = 0, binding = 0) buffer Data { uint data[]; };

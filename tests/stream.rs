@@ -1,0 +1,327 @@
+//! Promises of streams: order, waiting, progress, and that anything may be dropped at any moment.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "a test may panic anywhere, and its numbers are small"
+)]
+
+mod support;
+
+use std::any::Any;
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use support::kernels::kernel;
+use support::random::Random;
+use support::{TestRuntime, builder, on_each_device};
+use vkaccel::{Buffer, Grid, Kernel, Stream};
+
+/// A launch that takes the device at least this long.
+const SLOW: Duration = Duration::from_millis(40);
+
+/// How many workgroups it has, of one invocation each.
+const GROUPS: usize = 4096;
+
+/// Work that keeps the device busy.
+struct Slow {
+    kernel: Kernel,
+    data: Buffer<u32>,
+    steps: u32,
+    took: Duration,
+}
+
+impl Slow {
+    /// Finds out how much work takes the device [`SLOW`].
+    fn new(stream: &Stream) -> Self {
+        let mut slow = Self {
+            kernel: kernel("slow"),
+            data: stream.zeroed(GROUPS).unwrap(),
+            steps: 64,
+            took: Duration::ZERO,
+        };
+        stream.synchronize().unwrap();
+        loop {
+            let started = Instant::now();
+            slow.launch(stream);
+            stream.synchronize().unwrap();
+            slow.took = started.elapsed();
+            if slow.took > SLOW * 2 {
+                return slow;
+            }
+            assert!(slow.steps < 1 << 30, "the device is too fast for this test");
+            slow.steps *= 2;
+        }
+    }
+
+    fn launch(&self, stream: &Stream) {
+        let args = (&self.data, self.steps);
+        stream
+            .launch(&self.kernel, Grid::groups(GROUPS), args)
+            .unwrap();
+    }
+}
+
+#[test]
+fn a_stream_that_nothing_was_given_to_has_finished() {
+    on_each_device("a_stream_that_nothing_was_given_to", |test| {
+        let stream = Stream::new(0).unwrap();
+        assert!(stream.query().unwrap());
+        stream.synchronize().unwrap();
+        stream.flush().unwrap();
+        assert!(stream.synchronize_timeout(Duration::ZERO).unwrap());
+        assert!(
+            !test.runtime().is_initialized(),
+            "none of that opens the device"
+        );
+    });
+}
+
+#[test]
+fn waiting_ends_with_the_work_or_with_the_time() {
+    on_each_device("waiting_ends_with_the_work", |_| {
+        let stream = Stream::new(0).unwrap();
+        let slow = Slow::new(&stream);
+        for _ in 0..3 {
+            slow.launch(&stream);
+        }
+        assert!(!stream.query().unwrap());
+        assert!(!stream.synchronize_timeout(Duration::ZERO).unwrap());
+        assert!(
+            !stream
+                .synchronize_timeout(Duration::from_millis(1))
+                .unwrap()
+        );
+        // Longer than any clock counts.
+        assert!(stream.synchronize_timeout(Duration::MAX).unwrap());
+        assert!(stream.query().unwrap());
+        assert!(stream.synchronize_timeout(Duration::ZERO).unwrap());
+        slow.launch(&stream);
+        stream.synchronize().unwrap();
+        assert!(stream.query().unwrap());
+    });
+}
+
+/// C12: what was recorded runs though nobody calls again.
+///
+/// `query` itself submits what is open, but does not wait: it could not find work finished that
+/// takes long and that it had to submit first.
+#[test]
+fn recorded_work_runs_without_further_calls() {
+    on_each_device("recorded_work_runs", |_| {
+        let stream = Stream::new(0).unwrap();
+        let slow = Slow::new(&stream);
+        // The first command after a wait is submitted at once, the second stays open for a third.
+        stream.fill(&slow.data, 1).unwrap();
+        slow.launch(&stream);
+        std::thread::sleep(slow.took * 5 + Duration::from_millis(200));
+        assert!(stream.query().unwrap());
+
+        // Several streams, each with work left open.
+        let streams: Vec<_> = (0..3).map(|_| Stream::new(0).unwrap()).collect();
+        for stream in &streams {
+            let words = stream.zeroed::<u32>(1).unwrap();
+            stream.fill(&words, 1).unwrap();
+        }
+        slow.launch(&streams[0]);
+        std::thread::sleep(slow.took * 5 + Duration::from_millis(200));
+        for stream in &streams {
+            assert!(stream.query().unwrap());
+        }
+    });
+}
+
+/// SM-03, without events: a hundred streams are a hundred.
+#[test]
+fn a_hundred_streams_are_told_apart_and_all_run() {
+    on_each_device("a_hundred_streams", |_| {
+        let started = Instant::now();
+        let kernel = kernel("add_at_index");
+        let words = Buffer::<u32>::zeroed(100).unwrap();
+        vkaccel::synchronize(None).unwrap();
+        let streams: Vec<_> = (0..100).map(|_| Stream::new(0).unwrap()).collect();
+        for (i, stream) in (0..100u32).zip(&streams) {
+            stream
+                .launch(&kernel, Grid::groups(1), (&words, i, i))
+                .unwrap();
+        }
+        for stream in &streams {
+            stream.synchronize().unwrap();
+            assert!(stream.query().unwrap());
+        }
+        let result = words.to_vec().unwrap();
+        assert_eq!(result, (0..100).collect::<Vec<u32>>());
+        assert_eq!(result.iter().sum::<u32>(), 4950);
+        assert!(started.elapsed() < Duration::from_secs(10));
+
+        let ids: HashSet<_> = streams.iter().map(Stream::id).collect();
+        let handles: HashSet<_> = streams.iter().chain(&streams).cloned().collect();
+        assert_eq!((ids.len(), handles.len()), (100, 100));
+        for (a, one) in streams.iter().enumerate() {
+            for (b, other) in streams.iter().enumerate() {
+                assert_eq!(one == other, a == b);
+            }
+        }
+        assert_eq!(streams[0], streams[0].clone());
+    });
+}
+
+#[test]
+fn a_stream_may_be_dropped_with_its_work_open() {
+    on_each_device("a_stream_may_be_dropped", |_| {
+        let kernel = kernel("add_at_index");
+        let words = Buffer::<u32>::zeroed(50).unwrap();
+        vkaccel::synchronize(None).unwrap();
+        for i in 0..50u32 {
+            let stream = Stream::new(0).unwrap();
+            // More than one, so that some of it is not submitted yet.
+            for value in 0..3 {
+                stream
+                    .launch(&kernel, Grid::groups(1), (&words, i, value + i))
+                    .unwrap();
+            }
+        }
+        vkaccel::synchronize(None).unwrap();
+        let expected: Vec<u32> = (0..50).map(|i| 3 * i + 3).collect();
+        assert_eq!(words.to_vec().unwrap(), expected);
+    });
+}
+
+#[test]
+fn a_download_outlives_its_stream_and_its_buffer() {
+    on_each_device("a_download_outlives_its_stream", |_| {
+        let stream = Stream::new(0).unwrap();
+        let buffer = stream.upload(&[1u32, 2, 3]).unwrap();
+        let download = stream.read_async(&buffer).unwrap();
+        drop(buffer);
+        drop(stream);
+        assert_eq!(download.wait().unwrap(), [1, 2, 3]);
+    });
+}
+
+#[test]
+fn downloads_are_done_in_any_order_and_say_so() {
+    on_each_device("downloads_are_done_in_any_order", |_| {
+        let stream = Stream::new(0).unwrap();
+        let slow = Slow::new(&stream);
+        let first = stream.upload(&[1u32; 100]).unwrap();
+        let early = stream.read_async(&first).unwrap();
+        slow.launch(&stream);
+        let late = stream.read_async(&slow.data).unwrap();
+        assert!(!late.is_done().unwrap());
+        assert_eq!(early.wait().unwrap(), [1; 100]);
+        while !late.is_done().unwrap() {
+            std::thread::yield_now();
+        }
+        assert_eq!(late.wait().unwrap().len(), GROUPS);
+        // Given up, it does no harm.
+        drop(stream.read_async(&first).unwrap());
+    });
+}
+
+#[test]
+fn threads_share_a_stream() {
+    on_each_device("threads_share_a_stream", |_| {
+        let (stream, kernel) = (Stream::new(0).unwrap(), kernel("add_at_index"));
+        let words = stream.zeroed::<u32>(8).unwrap();
+        std::thread::scope(|scope| {
+            for thread in 0..8u32 {
+                let (stream, kernel, words) = (&stream, &kernel, &words);
+                scope.spawn(move || {
+                    for round in 0..100 {
+                        let args = (words, thread, 1);
+                        stream.launch(kernel, Grid::groups(1), args).unwrap();
+                        match round % 25 {
+                            7 => stream.synchronize().unwrap(),
+                            13 => stream.flush().unwrap(),
+                            19 => drop(stream.query().unwrap()),
+                            _ => {}
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(stream.to_vec(&words).unwrap(), [100; 8]);
+    });
+}
+
+#[test]
+fn threads_with_streams_of_their_own_do_not_disturb_each_other() {
+    on_each_device("threads_with_streams_of_their_own", |test| {
+        let kernel = kernel("affine");
+        std::thread::scope(|scope| {
+            for thread in 0..8u32 {
+                let (kernel, runtime) = (kernel.clone(), test.runtime().clone());
+                scope.spawn(move || {
+                    let _entered = runtime.enter();
+                    let stream = Stream::new(0).unwrap();
+                    let _current = stream.enter().unwrap();
+                    for round in 0..10 {
+                        let words = Buffer::from_slice(&[thread; 1000]).unwrap();
+                        kernel
+                            .launch(Grid::elements(1000), (&words, 2, round, 1000))
+                            .unwrap();
+                        let copy = Buffer::<u32>::uninit(1000).unwrap();
+                        copy.copy_from(words.view(..).unwrap()).unwrap();
+                        drop(words);
+                        assert_eq!(copy.to_vec().unwrap(), [2 * thread + round; 1000]);
+                    }
+                });
+            }
+        });
+    });
+}
+
+#[test]
+fn another_thread_waits_for_what_this_one_recorded() {
+    on_each_device("another_thread_waits", |_| {
+        let stream = Stream::new(0).unwrap();
+        let slow = Slow::new(&stream);
+        slow.launch(&stream);
+        slow.launch(&stream);
+        let other = stream.clone();
+        std::thread::spawn(move || {
+            other.synchronize().unwrap();
+            assert!(other.query().unwrap());
+        })
+        .join()
+        .unwrap();
+        assert!(stream.query().unwrap());
+    });
+}
+
+#[test]
+fn everything_may_be_dropped_in_any_order_while_work_runs() {
+    on_each_device("everything_may_be_dropped", |_| {
+        let stream = Stream::new(0).unwrap();
+        let steps = Slow::new(&stream).steps / 4;
+        let mut random = Random::new(7);
+        for _ in 0..12 {
+            let inner = TestRuntime::new(builder());
+            let stream = Stream::new(0).unwrap();
+            let kernel = kernel("slow");
+            let data = stream.zeroed::<u32>(GROUPS).unwrap();
+            let spare = stream.upload(&[5u32; 1000]).unwrap();
+            stream
+                .launch(&kernel, Grid::groups(GROUPS), (&data, steps))
+                .unwrap();
+            let download = stream.read_async(&data).unwrap();
+            stream
+                .copy(spare.view(..500).unwrap(), spare.view(500..).unwrap())
+                .unwrap();
+            let runtime = inner.runtime().clone();
+            let mut things: Vec<Box<dyn Any>> = vec![
+                Box::new(inner),
+                Box::new(stream),
+                Box::new(kernel),
+                Box::new(data),
+                Box::new(spare),
+                Box::new(download),
+                Box::new(runtime),
+            ];
+            while !things.is_empty() {
+                drop(things.swap_remove(random.below(things.len())));
+            }
+        }
+    });
+}
