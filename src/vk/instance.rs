@@ -181,11 +181,26 @@ fn has_extension(entry: &ash::Entry, layer: Option<&CStr>, name: &CStr) -> Resul
             "vkEnumerateInstanceExtensionProperties",
             vk::Result::ERROR_INCOMPATIBLE_DRIVER,
         )),
+        Err(code @ vk::Result::ERROR_OUT_OF_HOST_MEMORY) => Err(unreadable_manifest(code)),
         Err(code) => Err(super::result::error(
             "vkEnumerateInstanceExtensionProperties",
             code,
         )),
     }
+}
+
+/// Loaders take a driver's manifest that is no JSON for a want of memory, and then use no driver.
+#[cold]
+fn unreadable_manifest(code: vk::Result) -> Error {
+    Error::new(
+        ErrorKind::NoDevice,
+        format!(
+            "the Vulkan loader found no driver: vkEnumerateInstanceExtensionProperties failed with \
+             {code:?}, which it answers where a driver's manifest is no JSON file; look at the \
+             files named in VK_DRIVER_FILES and VK_ICD_FILENAMES, and at those in vulkan/icd.d"
+        ),
+    )
+    .with_raw(code.as_raw())
 }
 
 fn require_layer(entry: &ash::Entry) -> Result<()> {

@@ -8,6 +8,7 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test may panic anywhere")]
 
+pub mod child;
 pub mod kernels;
 pub mod random;
 

@@ -1,0 +1,303 @@
+//! Promises of processes: their end with everything still alive, and their forks.
+//!
+//! # Safety
+//!
+//! The C functions are declared as POSIX gives them. A forked child of a test runs with one thread
+//! and calls this crate and the allocator, which the C library keeps usable in children.
+#![cfg(unix)]
+#![allow(unsafe_code)]
+#![allow(clippy::unwrap_used, reason = "a test may panic anywhere")]
+
+mod support;
+
+use std::cell::RefCell;
+use std::ffi::c_int;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use support::child::{Child, role};
+use support::kernels::{build, kernel, module};
+use support::{builder, on_each_device};
+use vkaccel::{
+    Buffer, Download, Error, ErrorKind, Grid, Kernel, Result, Runtime, RuntimeGuard, Stream,
+    StreamGuard,
+};
+
+unsafe extern "C" {
+    fn fork() -> c_int;
+    fn waitpid(process: c_int, status: *mut c_int, options: c_int) -> c_int;
+}
+
+/// Things of every kind, with work in flight, work not yet submitted, and a download under way.
+struct Everything {
+    stream: Stream,
+    kernel: Kernel,
+    data: Buffer<u32>,
+    download: Download<u32>,
+}
+
+impl Everything {
+    fn new() -> Self {
+        let stream = Stream::new(0).unwrap();
+        let kernel = kernel("slow");
+        let data = stream.zeroed(4096).unwrap();
+        stream
+            .launch(&kernel, Grid::groups(4096), (&data, 10_000))
+            .unwrap();
+        let download = stream.read_async(&data).unwrap();
+        for value in 0..3 {
+            stream.fill(&data, value).unwrap();
+        }
+        Self {
+            stream,
+            kernel,
+            data,
+            download,
+        }
+    }
+}
+
+thread_local! {
+    static OF_THREAD: RefCell<Option<(Everything, StreamGuard, RuntimeGuard)>> =
+        const { RefCell::new(None) };
+}
+
+static OF_PROCESS: OnceLock<Everything> = OnceLock::new();
+
+/// The role of a child that ends with things alive in statics, in thread-locals and on the stack.
+fn end_with_everything_alive(how: &str) {
+    let runtime = builder().build();
+    let entered = runtime.enter();
+    let everything = OF_PROCESS.get_or_init(Everything::new);
+    let scope = everything.stream.enter().unwrap();
+    OF_THREAD.set(Some((Everything::new(), scope, entered)));
+    // Another runtime, the process's own, and a thread that is busy when the process ends.
+    let _own = Runtime::builder().build().enter();
+    let on_stack = Everything::new();
+    let stream = on_stack.stream.clone();
+    std::thread::spawn(move || {
+        let words = stream.zeroed::<u32>(1000).unwrap();
+        while stream.fill(&words, 7).is_ok() {}
+    });
+    match how {
+        "exit" => std::process::exit(0),
+        // The test ends well, and the process after it.
+        _ => core::mem::drop(runtime),
+    }
+    assert_eq!(on_stack.data.len(), 4096);
+}
+
+#[test]
+fn a_process_ends_well_with_everything_still_alive() {
+    const NAME: &str = "a_process_ends_well_with_everything_still_alive";
+    if let Some(role) = role() {
+        return end_with_everything_alive(&role);
+    }
+    on_each_device(NAME, |_| {
+        for how in ["exit", "return"] {
+            Child::new(NAME, how).succeed();
+        }
+    });
+}
+
+/// Runs `f` in a forked child; gives how that ended, once it has.
+fn in_fork(f: impl FnOnce()) -> c_int {
+    // SAFETY: see the top of the file.
+    let process = unsafe { fork() };
+    assert!(process >= 0, "fork failed");
+    if process == 0 {
+        // A panic must not unwind into what the parent's part of the test does.
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f));
+        std::process::exit(i32::from(result.is_err()));
+    }
+    let mut status = -1;
+    // SAFETY: the pointer leads to an integer of this function.
+    let waited = unsafe { waitpid(process, &raw mut status, 0) };
+    assert_eq!(waited, process);
+    status
+}
+
+/// FK-01's work: every word times eleven.
+fn compute() {
+    let source = Buffer::from_slice(&[1u32, 2, 3]).unwrap();
+    let target = Buffer::<u32>::zeroed(3).unwrap();
+    let map = kernel("affine_map");
+    map.launch(Grid::elements(3), (&source, &target, 11, 0, 3))
+        .unwrap();
+    assert_eq!(target.to_vec().unwrap(), [11, 22, 33]);
+}
+
+/// FK-01, C5: asking does not make a fork unsafe.
+#[test]
+fn a_child_of_a_process_that_only_asked_works_fully() {
+    const NAME: &str = "a_child_of_a_process_that_only_asked_works_fully";
+    if role().is_some() {
+        let count = vkaccel::device_count();
+        assert!(vkaccel::is_available());
+        let capability = vkaccel::get_device_capability(0).unwrap();
+        vkaccel::get_memory_info(0).unwrap();
+        let stream = Stream::new(0).unwrap();
+        vkaccel::synchronize(None).unwrap();
+        assert!(!Runtime::current().is_initialized());
+        let status = in_fork(|| {
+            assert_eq!(vkaccel::device_count(), count);
+            assert_eq!(
+                vkaccel::get_device_capability(0).unwrap().name(),
+                capability.name()
+            );
+            compute();
+            let words = stream.upload(&[5u32]).unwrap();
+            assert_eq!(stream.to_vec(&words).unwrap(), [5]);
+        });
+        assert_eq!(status, 0);
+        assert!(!Runtime::current().is_initialized());
+        return compute();
+    }
+    on_each_device(NAME, |_| drop(Child::new(NAME, "child").succeed()));
+}
+
+/// The calls of the crate that need the runtime, on things that were made before a fork.
+fn calls(all: &Everything) -> Vec<(&'static str, Error)> {
+    let Everything {
+        stream,
+        kernel,
+        data,
+        download,
+    } = all;
+    let runtime = Runtime::current();
+    let failed = |result: Result<()>| result.unwrap_err();
+    vec![
+        ("zeroed", failed(Buffer::<u8>::zeroed(4).map(drop))),
+        ("no bytes at all", failed(Buffer::<u8>::zeroed(0).map(drop))),
+        ("from_slice", failed(Buffer::from_slice(&[1u8]).map(drop))),
+        ("fill", failed(data.fill(1))),
+        ("write", failed(data.write(&[1; 4096]))),
+        ("to_vec", failed(data.to_vec().map(drop))),
+        ("read_async", failed(data.read_async().map(drop))),
+        ("copy_from", failed(data.copy_from(data.view(..).unwrap()))),
+        ("launch", failed(kernel.launch(Grid::groups(1), (data, 1)))),
+        (
+            "kernel",
+            failed(build(Kernel::builder(module("affine"))).map(drop)),
+        ),
+        ("is_done", failed(download.is_done().map(drop))),
+        ("query", failed(stream.query().map(drop))),
+        ("flush", failed(stream.flush())),
+        ("synchronize of a stream", failed(stream.synchronize())),
+        (
+            "synchronize_timeout",
+            failed(stream.synchronize_timeout(Duration::MAX).map(drop)),
+        ),
+        ("enter", failed(stream.enter().map(drop))),
+        ("scope", failed(stream.scope(|| Ok(())))),
+        ("Stream::new", failed(Stream::new(0).map(drop))),
+        (
+            "current_stream",
+            failed(vkaccel::current_stream(None).map(drop)),
+        ),
+        ("set_stream", failed(vkaccel::set_stream(stream))),
+        (
+            "current_device_index",
+            failed(vkaccel::current_device_index().map(drop)),
+        ),
+        ("set_device_index", failed(vkaccel::set_device_index(0))),
+        ("device_index", failed(vkaccel::device_index(0).map(drop))),
+        ("with_device", failed(vkaccel::with_device(0, || Ok(())))),
+        ("synchronize", failed(vkaccel::synchronize(None))),
+        ("synchronize of a device", failed(vkaccel::synchronize(0))),
+        (
+            "get_device_capability",
+            failed(vkaccel::get_device_capability(0).map(drop)),
+        ),
+        (
+            "get_memory_info",
+            failed(vkaccel::get_memory_info(0).map(drop)),
+        ),
+        ("selection", failed(runtime.selection().map(drop))),
+        ("init", failed(runtime.init(0))),
+        ("shutdown", failed(runtime.shutdown())),
+        ("a new runtime", failed(Runtime::builder().build().init(0))),
+    ]
+}
+
+/// C6: a child of a process that had opened a device is told so, at once, and ends well.
+#[test]
+fn a_child_of_a_process_that_had_opened_a_device_gets_typed_errors() {
+    const NAME: &str = "a_child_of_a_process_that_had_opened_a_device_gets_typed_errors";
+    if role().is_some() {
+        let all = Everything::new();
+        let count = vkaccel::device_count();
+        // A thread that holds locks of the crate much of the time, also when the process forks.
+        static STOP: AtomicBool = AtomicBool::new(false);
+        let stream = all.stream.clone();
+        let busy = std::thread::spawn(move || {
+            let words = stream.zeroed::<u32>(1000).unwrap();
+            while !STOP.load(Ordering::Relaxed) {
+                stream.fill(&words, 7).unwrap();
+            }
+        });
+        std::thread::sleep(Duration::from_millis(20));
+        let mut all = Some(all);
+        for round in 0..5 {
+            let status = in_fork(|| {
+                let started = Instant::now();
+                assert!(vkaccel::is_available());
+                assert_eq!(vkaccel::device_count(), count);
+                assert!(!Runtime::current().is_initialized());
+                let all = all.take().unwrap();
+                for (call, error) in calls(&all) {
+                    assert_eq!(error.kind(), ErrorKind::ForkedChild, "{call}: {error}");
+                    assert!(error.is_forked_child());
+                }
+                let error = all.download.wait().unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::ForkedChild);
+                drop((all.stream, all.kernel, all.data));
+                assert!(started.elapsed() < Duration::from_secs(2), "not at once");
+            });
+            assert_eq!(status, 0, "round {round}");
+        }
+        STOP.store(true, Ordering::Relaxed);
+        busy.join().unwrap();
+        // The parent goes on as if nothing had been.
+        let all = all.unwrap();
+        assert_eq!(all.download.wait().unwrap().len(), 4096);
+        assert_eq!(all.data.to_vec().unwrap(), [2; 4096]);
+        return compute();
+    }
+    on_each_device(NAME, |_| drop(Child::new(NAME, "child").succeed()));
+}
+
+/// A child may drop what is left of its parent's in whatever order, thread-locals and all.
+#[test]
+fn drops_in_a_forked_child_touch_no_driver() {
+    const NAME: &str = "drops_in_a_forked_child_touch_no_driver";
+    if role().is_some() {
+        let runtime = builder().build();
+        let entered = runtime.enter();
+        let all = Everything::new();
+        let scope = all.stream.enter().unwrap();
+        OF_THREAD.set(Some((all, scope, entered)));
+        let status = in_fork(|| {
+            let (all, scope, entered) = OF_THREAD.take().unwrap();
+            drop(runtime.clone());
+            drop(all);
+            drop(scope);
+            drop(entered);
+        });
+        assert_eq!(status, 0);
+        // Nothing is left of them but in the child's thread-locals and the exit of the process.
+        let status = in_fork(|| {
+            let all = OF_THREAD.with_borrow(|kept| kept.is_some());
+            assert!(all);
+        });
+        assert_eq!(status, 0);
+        let (all, scope, entered) = OF_THREAD.take().unwrap();
+        assert_eq!(all.download.wait().unwrap().len(), 4096);
+        drop((all.data, all.kernel, all.stream, scope, entered));
+        runtime.shutdown().unwrap();
+        assert!(runtime.take_validation_messages().is_empty());
+        return;
+    }
+    on_each_device(NAME, |_| drop(Child::new(NAME, "child").succeed()));
+}
