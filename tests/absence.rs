@@ -194,8 +194,8 @@ fn a_probe_that_failed_can_be_tried_again() {
         assert_eq!(buffer.to_vec().unwrap(), [1, 2]);
         return;
     }
-    support::on_each_device(NAME, |_| {
-        Child::new(NAME, "child")
+    support::on_each_device(NAME, |test| {
+        test.child(NAME, "child")
             .env("VKACCEL_LOADER", "/nonexistent")
             .succeed();
     });
@@ -219,9 +219,9 @@ fn validation_without_its_layer_is_a_fault_of_the_settings() {
         return;
     }
     let folder = Folder::new("no-layer");
-    support::on_each_device(NAME, |_| {
+    support::on_each_device(NAME, |test| {
         // It takes the place of the system's folders.
-        Child::new(NAME, "child")
+        test.child(NAME, "child")
             .env("VK_LAYER_PATH", &folder.0)
             .succeed();
     });

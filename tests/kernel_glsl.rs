@@ -205,6 +205,7 @@ fn wild_indices_into_buffers_touch_no_neighbour() {
                  result = words[i] + fixed_.head[i] + params[i].x;
                  words[i] = 0xBAD;
                  fixed_.head[i] = 0xBAD;
+                 atomicAdd(words[i], 1);
              }",
         )
         .unwrap();

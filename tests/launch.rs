@@ -123,11 +123,6 @@ fn no_groups_are_no_work_even_beside_a_count_that_is_too_large() {
             kernel.launch(Grid::groups(0), (1,)),
             ErrorKind::ArgumentMismatch,
         );
-        let full = refused(
-            kernel.launch(Grid::groups(1), (&empty,)),
-            ErrorKind::ArgumentMismatch,
-        );
-        assert!(full.to_string().contains("empty"), "{full}");
         assert_eq!(words.to_vec().unwrap(), [u32::MAX; 64]);
         vkaccel::synchronize(None).unwrap();
     });

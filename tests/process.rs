@@ -16,7 +16,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use support::child::{Child, role};
+use support::child::role;
 use support::kernels::{build, kernel, module};
 use support::{builder, on_each_device};
 use vkaccel::{
@@ -76,10 +76,8 @@ fn end_with_everything_alive(how: &str) {
     let _own = Runtime::builder().build().enter();
     let on_stack = Everything::new();
     let stream = on_stack.stream.clone();
-    std::thread::spawn(move || {
-        let words = stream.zeroed::<u32>(1000).unwrap();
-        while stream.fill(&words, 7).is_ok() {}
-    });
+    let words = stream.zeroed::<u32>(1000).unwrap();
+    std::thread::spawn(move || while stream.fill(&words, 7).is_ok() {});
     match how {
         "exit" => std::process::exit(0),
         // The test ends well, and the process after it.
@@ -94,9 +92,9 @@ fn a_process_ends_well_with_everything_still_alive() {
     if let Some(role) = role() {
         return end_with_everything_alive(&role);
     }
-    on_each_device(NAME, |_| {
+    on_each_device(NAME, |test| {
         for how in ["exit", "return"] {
-            Child::new(NAME, how).succeed();
+            test.child(NAME, how).succeed();
         }
     });
 }
@@ -154,7 +152,7 @@ fn a_child_of_a_process_that_only_asked_works_fully() {
         assert!(!Runtime::current().is_initialized());
         return compute();
     }
-    on_each_device(NAME, |_| drop(Child::new(NAME, "child").succeed()));
+    on_each_device(NAME, |test| drop(test.child(NAME, "child").succeed()));
 }
 
 /// The calls of the crate that need the runtime, on things that were made before a fork.
@@ -265,7 +263,7 @@ fn a_child_of_a_process_that_had_opened_a_device_gets_typed_errors() {
         assert_eq!(all.data.to_vec().unwrap(), [2; 4096]);
         return compute();
     }
-    on_each_device(NAME, |_| drop(Child::new(NAME, "child").succeed()));
+    on_each_device(NAME, |test| drop(test.child(NAME, "child").succeed()));
 }
 
 /// A child may drop what is left of its parent's in whatever order, thread-locals and all.
@@ -299,5 +297,5 @@ fn drops_in_a_forked_child_touch_no_driver() {
         assert!(runtime.take_validation_messages().is_empty());
         return;
     }
-    on_each_device(NAME, |_| drop(Child::new(NAME, "child").succeed()));
+    on_each_device(NAME, |test| drop(test.child(NAME, "child").succeed()));
 }

@@ -38,6 +38,8 @@ impl ExecDevice {
     pub(crate) fn new(device: &Arc<Device>) -> Result<Arc<Self>> {
         let compute = device.plan().compute;
         let lane = Arc::new(Lane::new(device, compute.family, compute.queue)?);
+        let working: Weak<Lane> = Arc::downgrade(&lane);
+        fork::end_after(working);
         Ok(Arc::new(Self {
             pacer: Pacer::new(&lane),
             orphans: Mutex::new(Vec::new()),

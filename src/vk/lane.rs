@@ -143,6 +143,25 @@ impl Lane {
     }
 }
 
+impl fork::Working for Lane {
+    fn wait_at_end(&self, timeout: Duration) {
+        let last = *self.submitted.lock();
+        if last <= self.known_reached() || self.device.is_lost() {
+            return;
+        }
+        let semaphores = [self.timeline];
+        let values = [last];
+        let info = vk::SemaphoreWaitInfo::default()
+            .semaphores(&semaphores)
+            .values(&values);
+        let nanoseconds = timeout_nanoseconds(Some(timeout));
+        // SAFETY: the semaphore is alive; the value was submitted, so it will be signalled.
+        //
+        // Nobody is left to be told of a loss, or that the time ran out.
+        let _ = unsafe { self.device.raw().wait_semaphores(&info, nanoseconds) };
+    }
+}
+
 /// The driver's form of a timeout; the longest where there is none.
 fn timeout_nanoseconds(timeout: Option<Duration>) -> u64 {
     timeout.map_or(u64::MAX, |timeout| {

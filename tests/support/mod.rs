@@ -27,17 +27,28 @@ pub fn builder() -> RuntimeBuilder {
 pub struct TestRuntime {
     runtime: Runtime,
     entered: Option<RuntimeGuard>,
+    /// Which of the visible devices it sees, where it sees one.
+    index: usize,
 }
 
 impl TestRuntime {
     pub fn new(builder: RuntimeBuilder) -> Self {
         let runtime = builder.build();
         let entered = Some(runtime.enter());
-        Self { runtime, entered }
+        Self {
+            runtime,
+            entered,
+            index: 0,
+        }
     }
 
     pub fn runtime(&self) -> &Runtime {
         &self.runtime
+    }
+
+    /// A process that runs a test in a role and sees the same device.
+    pub fn child(&self, test: &str, role: &str) -> child::Child {
+        child::Child::new(test, role).env("VKACCEL_VISIBLE_DEVICES", self.index.to_string())
     }
 }
 
@@ -83,7 +94,8 @@ pub fn on_each_device_with(
         return skip(name, "no device");
     }
     for index in 0..count {
-        let runtime = TestRuntime::new(builder().visible_devices(index.to_string()));
+        let mut runtime = TestRuntime::new(builder().visible_devices(index.to_string()));
+        runtime.index = index;
         test(&runtime);
     }
 }
