@@ -155,6 +155,7 @@ fn a_hundred_streams_are_told_apart_and_all_run() {
         assert!(started.elapsed() < Duration::from_secs(10));
 
         let ids: HashSet<_> = streams.iter().map(Stream::id).collect();
+        #[allow(clippy::mutable_key_type, reason = "a stream's hash is that of its id")]
         let handles: HashSet<_> = streams.iter().chain(&streams).cloned().collect();
         assert_eq!((ids.len(), handles.len()), (100, 100));
         for (a, one) in streams.iter().enumerate() {
