@@ -59,3 +59,27 @@ pub struct DeviceLimits {
     /// The most subgroups of a workgroup, where a kernel chooses the subgroup size.
     pub max_compute_workgroup_subgroups: u32,
 }
+
+impl DeviceLimits {
+    /// Fills in what the device was not asked for, as its version does not know it; it is 0 here,
+    /// which no device reports.
+    pub(crate) fn with_gaps_filled(self) -> Self {
+        let or = |value: u64, otherwise: u64| if value == 0 { otherwise } else { value };
+        let or_32 = |value: u32, otherwise: u32| if value == 0 { otherwise } else { value };
+        // What every Vulkan 1.1 device gives at least.
+        let allocation = or(self.max_memory_allocation_size, 1 << 30);
+        let subgroup_size = or_32(self.subgroup_size, 1);
+        Self {
+            max_buffer_size: or(self.max_buffer_size, allocation),
+            max_memory_allocation_size: allocation,
+            subgroup_size,
+            min_subgroup_size: or_32(self.min_subgroup_size, subgroup_size),
+            max_subgroup_size: or_32(self.max_subgroup_size, subgroup_size),
+            max_compute_workgroup_subgroups: or_32(
+                self.max_compute_workgroup_subgroups,
+                self.max_compute_work_group_invocations / subgroup_size,
+            ),
+            ..self
+        }
+    }
+}

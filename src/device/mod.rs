@@ -14,6 +14,8 @@ pub(crate) mod memory_plan;
 mod name;
 pub(crate) mod plan;
 #[cfg(test)]
+mod recorded;
+#[cfg(test)]
 mod samples;
 pub(crate) mod select;
 mod uuid;

@@ -192,7 +192,7 @@ pub(crate) fn intel_integrated() -> PhysicalInfo {
         vendor_id: 0x8086,
         device_id: 0x4680,
         device_type: DeviceType::Integrated,
-        driver: driver(5, "Intel open-source Mesa driver", "Mesa 22.3.6"),
+        driver: driver(6, "Intel open-source Mesa driver", "Mesa 22.3.6"),
         uuid: uuid(&[0x86, 0x80, 0x80, 0x46]),
         pci: Some(PciAddress {
             device: 2,

@@ -6,7 +6,7 @@ use core::fmt::Write as _;
 use super::capability::DeviceCapability;
 use super::extension::Extension;
 use super::feature::Feature;
-use super::info::{PhysicalInfo, QueueFlags, Version};
+use super::info::{DeviceType, PhysicalInfo, QueueFlags, Version};
 use super::{mask, uuid};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -187,6 +187,7 @@ enum Evidence {
     Pci,
     Luid,
     Uuid,
+    Processor,
 }
 
 /// Whether both are one device, seen twice.
@@ -214,9 +215,19 @@ fn same_device(a: &PhysicalInfo, b: &PhysicalInfo) -> Option<Evidence> {
         Some(Evidence::Luid)
     } else if equal_uuid && !one_driver {
         Some(Evidence::Uuid)
+    } else if !one_driver && is_one_processor(a, b) {
+        Some(Evidence::Processor)
     } else {
         None
     }
+}
+
+/// Whether both are the graphics of one processor, of which a machine has one.
+///
+/// Apple's have no place on a bus, and each of the drivers there makes up an identity of its own.
+fn is_one_processor(a: &PhysicalInfo, b: &PhysicalInfo) -> bool {
+    let both_integrated = [a, b].map(|info| info.device_type) == [DeviceType::Integrated; 2];
+    both_integrated && a.vendor_id == b.vendor_id && a.name == b.name
 }
 
 fn equal<T: PartialEq>(a: Option<&T>, b: Option<&T>) -> Option<bool> {
@@ -241,6 +252,7 @@ fn duplicate(info: &PhysicalInfo, better: &PhysicalInfo, evidence: Evidence) -> 
         Evidence::Pci => "the same place on the PCI bus",
         Evidence::Luid => "the same adapter id",
         Evidence::Uuid => "the same deviceUUID",
+        Evidence::Processor => "the same processor's graphics",
     };
     let (ours, theirs) = (rank(info), rank(better));
     let advantage = if ours.0 != theirs.0 {

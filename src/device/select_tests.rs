@@ -146,7 +146,7 @@ fn a_device_seen_through_two_drivers_counts_once() {
 fn layers_and_drivers_that_passed_no_test_give_way() {
     let native = intel_integrated();
     let mut layered = renamed(intel_integrated(), "Microsoft Direct3D12");
-    layered.driver.id = 18;
+    layered.driver.id = 23;
     layered.api_version = Version::new(1, 4);
     layered
         .extensions
@@ -205,7 +205,7 @@ fn parts_of_one_card_that_its_driver_shows_apart_stay_apart() {
 #[test]
 fn an_adapter_id_joins_and_parts() {
     let mut layered = intel_integrated();
-    layered.driver.id = 18;
+    layered.driver.id = 23;
     layered.uuid = uuid(b"another");
     layered.pci = None;
     layered.luid = Some([7; 8]);

@@ -151,17 +151,12 @@ impl MoreProperties {
 }
 
 fn limits(core: &vk::PhysicalDeviceLimits, more: &MoreProperties) -> DeviceLimits {
-    // A property that was not asked for is 0, which no device reports.
-    let or = |value: u64, otherwise: u64| if value == 0 { otherwise } else { value };
-    let or_32 = |value: u32, otherwise: u32| if value == 0 { otherwise } else { value };
-    // What every Vulkan 1.1 device gives at least.
-    let allocation = or(more.vulkan11.max_memory_allocation_size, 1 << 30);
-    let subgroup_size = or_32(more.vulkan11.subgroup_size, 1);
+    // A property that was not asked for is 0.
     DeviceLimits {
         max_storage_buffer_range: core.max_storage_buffer_range.into(),
         max_uniform_buffer_range: core.max_uniform_buffer_range.into(),
-        max_buffer_size: or(more.maintenance4.max_buffer_size, allocation),
-        max_memory_allocation_size: allocation,
+        max_buffer_size: more.maintenance4.max_buffer_size,
+        max_memory_allocation_size: more.vulkan11.max_memory_allocation_size,
         max_memory_allocation_count: core.max_memory_allocation_count,
         max_compute_work_group_count: core.max_compute_work_group_count,
         max_compute_work_group_size: core.max_compute_work_group_size,
@@ -177,14 +172,12 @@ fn limits(core: &vk::PhysicalDeviceLimits, more: &MoreProperties) -> DeviceLimit
         non_coherent_atom_size: core.non_coherent_atom_size,
         optimal_buffer_copy_offset_alignment: core.optimal_buffer_copy_offset_alignment,
         timestamp_period: core.timestamp_period,
-        subgroup_size,
-        min_subgroup_size: or_32(more.subgroup_size.min_subgroup_size, subgroup_size),
-        max_subgroup_size: or_32(more.subgroup_size.max_subgroup_size, subgroup_size),
-        max_compute_workgroup_subgroups: or_32(
-            more.subgroup_size.max_compute_workgroup_subgroups,
-            core.max_compute_work_group_invocations / subgroup_size,
-        ),
+        subgroup_size: more.vulkan11.subgroup_size,
+        min_subgroup_size: more.subgroup_size.min_subgroup_size,
+        max_subgroup_size: more.subgroup_size.max_subgroup_size,
+        max_compute_workgroup_subgroups: more.subgroup_size.max_compute_workgroup_subgroups,
     }
+    .with_gaps_filled()
 }
 
 fn device_type(reported: vk::PhysicalDeviceType) -> DeviceType {
