@@ -1,4 +1,4 @@
-//! Generates the declared surface into `OUT_DIR/api.rs`. Files in and out, nothing else: what they
+//! Generates the declared surface into `OUT_DIR`. Files in and out, nothing else: what they
 //! mean is in `codegen/`.
 
 use std::path::{Path, PathBuf};
@@ -18,7 +18,10 @@ fn main() {
             String::new()
         })
     };
-    let spec = read(Path::new(codegen::SPEC));
+    let (api, stats) = (
+        read(Path::new(codegen::SPEC)),
+        read(Path::new(codegen::STATS)),
+    );
     let templates: Vec<String> = names
         .iter()
         .map(|name| read(&Path::new(folder).join(name)))
@@ -26,8 +29,19 @@ fn main() {
     if faults.is_empty() {
         let named = names.iter().copied();
         let named: Vec<(&str, &str)> = named.zip(templates.iter().map(String::as_str)).collect();
-        match codegen::generate(&spec, &named) {
-            Ok(surface) => faults.extend(write(&surface).err().map(|error| error.to_string())),
+        let sources = codegen::Sources {
+            api: &api,
+            stats: &stats,
+        };
+        match codegen::generate(sources, &named) {
+            Ok(generated) => {
+                for (name, text) in [
+                    ("api.rs", generated.api),
+                    ("memory_stats.rs", generated.stats),
+                ] {
+                    faults.extend(write(name, &text).err().map(|error| error.to_string()));
+                }
+            }
             Err(found) => faults.extend(found.iter().map(ToString::to_string)),
         }
     }
@@ -36,12 +50,12 @@ fn main() {
     }
 }
 
-/// Writes the surface, unless it is there already: an unchanged file compiles nothing anew.
-fn write(surface: &str) -> io::Result<()> {
+/// Writes a file, unless it is there already: an unchanged file compiles nothing anew.
+fn write(name: &str, text: &str) -> io::Result<()> {
     let folder = env::var_os("OUT_DIR").ok_or_else(|| io::Error::other("OUT_DIR is not set"))?;
-    let path = PathBuf::from(folder).join("api.rs");
-    if fs::read_to_string(&path).is_ok_and(|old| old == surface) {
+    let path = PathBuf::from(folder).join(name);
+    if fs::read_to_string(&path).is_ok_and(|old| old == text) {
         return Ok(());
     }
-    fs::write(path, surface)
+    fs::write(path, text)
 }

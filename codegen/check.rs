@@ -2,17 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::derived;
 use super::fault::Faults;
 use super::fields::Word;
 use super::model::{
     Arg, Body, Call, Entry, ErrorText, Handwritten, ROOT, Spec, TypeRow, Unresolved,
 };
 use super::names;
+use super::rules::{self, Names};
+use super::stats::StatsSpec;
 use super::text;
 use super::types::{self, Type};
 
-/// Notes everything that is wrong with the spec.
-pub fn check(spec: &Spec, faults: &Faults) {
+/// Notes everything that is wrong with the spec. The statistics are those of the other file; none
+/// where it has faults of its own, since then nobody knows what they are.
+pub fn check(spec: &Spec, stats: Option<&StatsSpec>, faults: &Faults) {
     let check = Check::new(spec, faults);
     let has_form = faults.is_empty();
     check.declarations();
@@ -27,6 +31,7 @@ pub fn check(spec: &Spec, faults: &Faults) {
             check.entry(entry, entries);
         }
         check.handwritten_names(holder, &mut names);
+        derived::check(spec, entries, stats, faults);
     }
     for written in &spec.handwritten {
         check.handwritten(written);
@@ -62,11 +67,8 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Notes a fault of a word, unless the word is empty, which is noted already.
     fn refuse(&self, word: &Word, fault: Option<String>) {
-        if let Some(fault) = fault.filter(|_| !word.text.is_empty()) {
-            self.faults.add(&word.at, fault);
-        }
+        rules::refuse(word, fault, self.faults);
     }
 
     fn declarations(&self) {
@@ -179,7 +181,7 @@ impl<'a> Check<'a> {
         self.refuse(&entry.name, names::refuse_snake_name(entry.name.as_str()));
         self.origin(&entry.origin, entry.upstream.as_ref());
         self.version(&entry.since);
-        self.proof(entry.proved_by.as_ref());
+        rules::check_proof(entry.proved_by.as_ref(), self.faults);
         self.deprecation(entry, list);
         if let Body::Call(call) = &entry.body {
             self.call(entry, call);
@@ -187,12 +189,7 @@ impl<'a> Check<'a> {
     }
 
     fn origin(&self, origin: &Word, upstream: Option<&Word>) {
-        let known = ["documented", "runtime", "extension"].contains(&origin.as_str());
-        let fault = format!(
-            "unknown origin `{}`; expected documented, runtime or extension",
-            origin.as_str()
-        );
-        self.refuse(origin, (!known).then_some(fault));
+        let known = rules::check_origin(origin, self.faults);
         if let Some(upstream) = upstream {
             let fault = "only an extension has an upstream request behind it".to_string();
             self.refuse(
@@ -207,18 +204,6 @@ impl<'a> Check<'a> {
         let fault = format!("`{}` is no version, as 0.1.0 is", version.as_str());
         let parsed = text::version(version.as_str());
         self.refuse(version, parsed.is_none().then_some(fault));
-    }
-
-    fn proof(&self, proof: Option<&Word>) {
-        if let Some(proof) = proof {
-            let good = proof.as_str().split("::").count() > 1
-                && proof
-                    .as_str()
-                    .split("::")
-                    .all(|part| names::refuse_snake_name(part).is_none());
-            let fault = "names no test, as `stream::waits_for_all` does".to_string();
-            self.refuse(proof, (!good).then_some(fault));
-        }
     }
 
     fn deprecation(&self, entry: &Entry, list: &[Entry]) {
@@ -325,7 +310,7 @@ impl<'a> Check<'a> {
     fn handwritten(&self, written: &Handwritten) {
         self.origin(&written.origin, written.upstream.as_ref());
         self.version(&written.since);
-        self.proof(written.proved_by.as_ref());
+        rules::check_proof(written.proved_by.as_ref(), self.faults);
         let (holder, name) = written.split();
         self.refuse(&written.name, names::refuse_snake_name(name));
         if !self.spec.lists().any(|(known, _)| known == holder) {
@@ -376,22 +361,6 @@ impl<'a> Check<'a> {
         for name in self.spec.uses.iter().filter(|_| all_known) {
             let fault = format!("no row of `types` uses `{}`: remove it", name.as_str());
             self.refuse(name, (!names.contains(name.as_str())).then_some(fault));
-        }
-    }
-}
-
-/// The names seen so far in one place, to find the second of one name.
-#[derive(Default)]
-struct Names<'a>(BTreeSet<&'a str>);
-
-impl<'a> Names<'a> {
-    fn add(&mut self, name: &'a Word, faults: &Faults) {
-        self.add_as(name.as_str(), name, faults);
-    }
-
-    fn add_as(&mut self, name: &'a str, word: &Word, faults: &Faults) {
-        if !name.is_empty() && !self.0.insert(name) {
-            faults.add(&word.at, format!("`{name}` is declared twice"));
         }
     }
 }

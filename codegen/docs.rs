@@ -1,7 +1,7 @@
 //! Puts the docs of entries together. A line has no `///` yet; it starts with a blank unless empty.
 
 use super::layout;
-use super::model::{Call, Entry, Module};
+use super::model::{Call, Derived, Entry, Module};
 use super::text::wrap;
 
 /// The docs of a module; none for the root, whose docs are the crate's.
@@ -17,10 +17,11 @@ pub fn module(module: &Module) -> Vec<String> {
     docs.lines
 }
 
-/// The docs of a function or method.
+/// The docs of a function or method; `source` is what returns the statistics it may be made of.
 pub fn call(
     entry: &Entry,
     call: &Call,
+    source: Option<&Entry>,
     errors: &[(String, String)],
     torch: &str,
     indent: usize,
@@ -30,6 +31,11 @@ pub fn call(
     if let Some(text) = &call.docs {
         docs.gap();
         docs.verbatim(&text.text);
+    }
+    if let (Some(Derived::Reads(key)), Some(source)) = (&call.derived, source) {
+        docs.gap();
+        let (key, source) = (key.as_str(), source.name.as_str());
+        docs.prose(&format!("It is `{key}` of [`{source}`]."));
     }
     let differs = call.differs.as_ref().map_or("", |word| word.as_str());
     docs.origin(entry, torch, differs);

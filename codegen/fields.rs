@@ -94,6 +94,13 @@ impl<'a> Fields<'a> {
         read_all(list, self.faults, read)
     }
 
+    /// The texts of the list under a key; none where the key is missing.
+    pub fn words(&mut self, key: &str) -> Vec<Word> {
+        let faults = self.faults;
+        let read = |(at, node)| word(node, at, faults);
+        self.list(key).into_iter().map(read).collect()
+    }
+
     /// The rows of the map under a key; none where the key is missing.
     pub fn rows(&mut self, key: &str) -> Vec<(Word, &'a Node)> {
         match self.take(key) {

@@ -1,25 +1,35 @@
 //! Owns the way from `spec/*.yaml` to Rust: read, check, render. No files, no environment: texts in,
-//! text out, so that the build script and the tests run the same code.
+//! texts out, so that the build script and the tests run the same code.
 
 mod check;
+mod derived;
 mod docs;
 mod fault;
 mod fields;
 mod layout;
-mod model;
+pub mod model;
 mod names;
 mod render;
+mod rules;
+pub mod stats;
 mod template;
 mod text;
 mod types;
 pub mod yaml;
 
+use model::Spec;
+use stats::StatsSpec;
+
 pub use fault::Fault;
 
-/// The spec, from the root of the package.
+/// The declared functions and methods, from the root of the package.
 pub const SPEC: &str = "spec/api.yaml";
 
-/// The folder of the templates, and the templates in it; the first includes the others.
+/// The statistics of memory, from the root of the package.
+pub const STATS: &str = "spec/memory_stats.yaml";
+
+/// The folder of the templates, and the templates in it: that of the surface, which includes the
+/// others, and at the end that of the statistics.
 pub const TEMPLATES: (&str, &[&str]) = (
     "templates",
     &[
@@ -27,24 +37,79 @@ pub const TEMPLATES: (&str, &[&str]) = (
         "module.rs.j2",
         "bodies.rs.j2",
         "function.rs.j2",
+        "memory_stats.rs.j2",
     ],
 );
 
-/// Generates the surface from the text of the spec and the templates, given by name and text.
+/// The texts of the two files of the spec.
+#[derive(Clone, Copy, Debug)]
+pub struct Sources<'a> {
+    pub api: &'a str,
+    pub stats: &'a str,
+}
+
+/// The generated code, to be written into files of these names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Generated {
+    /// `api.rs`
+    pub api: String,
+    /// `memory_stats.rs`
+    pub stats: String,
+}
+
+/// Generates the surface from the spec and the templates, given by name and text.
 ///
 /// The same texts always give the same surface. `Err` has every fault that was found.
-pub fn generate(spec: &str, templates: &[(&str, &str)]) -> Result<String, Vec<Fault>> {
+pub fn generate(sources: Sources<'_>, templates: &[(&str, &str)]) -> Result<Generated, Vec<Fault>> {
+    let (spec, stats) = read(sources)?;
+    render::render(&spec, &stats, templates).map_err(|text| {
+        vec![Fault {
+            file: TEMPLATES.0.into(),
+            line: 0,
+            entry: String::new(),
+            text,
+        }]
+    })
+}
+
+/// Reads and checks the spec. `Err` has every fault that was found, in both files.
+pub fn read(sources: Sources<'_>) -> Result<(Spec, StatsSpec), Vec<Fault>> {
+    let stats = read_file(STATS, sources.stats, |root, faults| {
+        let stats = StatsSpec::read(root, faults)?;
+        stats::check(&stats, faults);
+        Some(stats)
+    });
+    let spec = read_file(SPEC, sources.api, |root, faults| {
+        let spec = Spec::read(root, faults)?;
+        check::check(&spec, stats.as_ref().ok(), faults);
+        Some(spec)
+    });
+    match (spec, stats) {
+        (Ok(spec), Ok(stats)) => Ok((spec, stats)),
+        (spec, stats) => {
+            let faults = [spec.err(), stats.err()];
+            Err(faults.into_iter().flatten().flatten().collect())
+        }
+    }
+}
+
+/// Reads one file with `read`, which notes what is wrong with its tree.
+fn read_file<T>(
+    file: &str,
+    text: &str,
+    read: impl Fn(&yaml::Node, &fault::Faults) -> Option<T>,
+) -> Result<T, Vec<Fault>> {
     let fault = |line: Option<usize>, text: &str| Fault {
-        file: SPEC.into(),
+        file: file.into(),
         line: line.unwrap_or(0),
         entry: String::new(),
         text: text.into(),
     };
-    let mut found: Vec<Fault> = yaml::cut_lines(spec)
+    let mut found: Vec<Fault> = yaml::cut_lines(text)
         .into_iter()
         .map(|line| fault(Some(line), "the text is cut off at ` #`: put it in quotes"))
         .collect();
-    let root = match yaml::load(spec) {
+    let root = match yaml::load(text) {
         Ok(root) => root,
         Err(refusal) => {
             found.push(fault(refusal.line, &refusal.text));
@@ -53,21 +118,8 @@ pub fn generate(spec: &str, templates: &[(&str, &str)]) -> Result<String, Vec<Fa
         }
     };
     let faults = fault::Faults::default();
-    let model = model::Spec::read(&root, &faults);
-    if let Some(model) = &model {
-        check::check(model, &faults);
-    }
-    found.extend(faults.resolve(SPEC, spec, &root));
-    let Some(model) = model.filter(|_| found.is_empty()) else {
-        found.sort();
-        return Err(found);
-    };
-    render::render(&model, templates).map_err(|text| {
-        vec![Fault {
-            file: TEMPLATES.0.into(),
-            line: 0,
-            entry: String::new(),
-            text,
-        }]
-    })
+    let model = read(&root, &faults);
+    found.extend(faults.resolve(file, text, &root));
+    found.sort();
+    model.filter(|_| found.is_empty()).ok_or(found)
 }

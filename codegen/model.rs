@@ -10,6 +10,9 @@ use super::yaml::Node;
 /// The module that is the root of the crate.
 pub const ROOT: &str = "root";
 
+/// The type of the statistics, generated from the other file.
+pub const STATS: &str = "MemoryStats";
+
 /// `spec/api.yaml`.
 #[derive(Clone, Debug, Default)]
 pub struct Spec {
@@ -89,6 +92,17 @@ pub struct Call {
     pub errors: Vec<ErrorText>,
     pub example: Word,
     pub successor: Option<Word>,
+    /// For a function made of the statistics: arguments, result, errors and body follow from them.
+    pub derived: Option<Derived>,
+}
+
+/// What a function does with the statistics of memory that another entry returns.
+#[derive(Clone, Debug)]
+pub enum Derived {
+    /// It returns the value of this key.
+    Reads(Word),
+    /// It does this reset.
+    Resets(Word),
 }
 
 /// An argument and the row of its type.
@@ -166,8 +180,8 @@ impl Spec {
     pub fn read(root: &Node, faults: &Faults) -> Option<Self> {
         let mut spec = Self::default();
         let mut fields = Fields::open(root, Vec::new(), faults)?;
-        spec.uses = words(&mut fields, "uses");
-        spec.kinds = words(&mut fields, "kinds");
+        spec.uses = fields.words("uses");
+        spec.kinds = fields.words("kinds");
         for (name, node) in fields.rows("types") {
             if let Some(mut row) = Fields::open(node, name.at.clone(), faults) {
                 spec.types.push(TypeRow::read(name, &mut row));
@@ -183,6 +197,21 @@ impl Spec {
         spec.handwritten = fields.all("handwritten", Handwritten::read);
         fields.close();
         Some(spec)
+    }
+
+    /// The entries of a list that return the statistics of memory, with what is declared of them.
+    pub fn sources<'a>(&'a self, list: &'a [Entry]) -> impl Iterator<Item = (&'a Entry, &'a Call)> {
+        let is_stats = |row: &Word| {
+            let row = self.types.iter().find(|known| known.name.text == row.text);
+            let returned = row.and_then(|row| row.returns.as_ref());
+            returned.is_some_and(|returned| returned.as_str() == STATS)
+        };
+        list.iter().filter_map(move |entry| match &entry.body {
+            Body::Call(call) if call.returns.as_ref().is_some_and(is_stats) => {
+                Some((entry, &**call))
+            }
+            _ => None,
+        })
     }
 
     /// Every list of entries with the name of what holds it.
@@ -254,19 +283,42 @@ impl Entry {
 
 impl Call {
     fn read(fields: &mut Fields<'_>, method: bool) -> Self {
+        let derived = match method {
+            true => None,
+            false => Derived::read(fields),
+        };
+        let own = derived.is_none();
         Self {
             receiver: method.then(|| fields.needed("self")),
-            args: fields.all("args", |arg| Arg {
-                name: arg.needed("name"),
-                row: arg.needed("type"),
-            }),
-            returns: fields.word("returns"),
+            args: match own {
+                true => fields.all("args", |arg| Arg {
+                    name: arg.needed("name"),
+                    row: arg.needed("type"),
+                }),
+                false => Vec::new(),
+            },
+            returns: if own { fields.word("returns") } else { None },
             summary: fields.needed("summary"),
             docs: fields.word("docs"),
             differs: fields.word("differs"),
-            errors: errors(fields),
+            errors: if own { errors(fields) } else { Vec::new() },
             example: fields.needed("example"),
             successor: fields.word("successor"),
+            derived,
+        }
+    }
+}
+
+impl Derived {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let reads = fields.word("reads").map(Self::Reads);
+        reads.or_else(|| fields.word("resets").map(Self::Resets))
+    }
+
+    /// The key or the reset.
+    pub fn word(&self) -> &Word {
+        match self {
+            Self::Reads(word) | Self::Resets(word) => word,
         }
     }
 }
@@ -287,12 +339,6 @@ impl Handwritten {
             proved_by: fields.word("proved_by"),
         }
     }
-}
-
-fn words(fields: &mut Fields<'_>, key: &str) -> Vec<Word> {
-    let faults = fields.faults;
-    let read = |(at, node)| word(node, at, faults);
-    fields.list(key).into_iter().map(read).collect()
 }
 
 fn errors(fields: &mut Fields<'_>) -> Vec<ErrorText> {

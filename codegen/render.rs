@@ -3,38 +3,55 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 
-use super::docs;
 use super::layout::{self, INDENT};
-use super::model::{Body, Call, Entry, ErrorText, Module, Object, ROOT, Spec, TypeRow};
-use super::names;
-use super::template::{FunctionView, ModuleView, ObjectView, Surface, fill};
+use super::model::{
+    Body, Call, Derived, Entry, ErrorText, Module, Object, ROOT, STATS, Spec, TypeRow,
+};
+use super::stats::{self, Place as StatPlace, StatsSpec};
+use super::template::{FunctionView, ModuleView, ObjectView, Surface, Templates};
 use super::types::{self, Type};
+use super::{Generated, TEMPLATES, derived, docs, names};
 
 /// Renders the surface with the templates, each given as its name and its text.
-pub fn render(spec: &Spec, templates: &[(&str, &str)]) -> Result<String, String> {
+pub fn render(
+    spec: &Spec,
+    stats: &StatsSpec,
+    templates: &[(&str, &str)],
+) -> Result<Generated, String> {
     let rows = spec.types.iter().map(|row| (row.name.as_str(), row));
     let renderer = Renderer {
         spec,
+        stats,
         rows: rows.collect(),
     };
     let surface = Surface {
         modules: spec.modules.iter().map(|m| renderer.module(m)).collect(),
         objects: spec.objects.iter().map(|o| renderer.object(o)).collect(),
     };
-    fill(&surface, templates).map_err(|error| {
-        // The place in an included template is in the error's source.
-        let mut text = error.to_string();
-        let mut source = error.source();
-        while let Some(error) = source {
-            text = format!("{text}: {error}");
-            source = error.source();
-        }
-        text
+    let templates = Templates::new(templates).map_err(tell)?;
+    let (first, last) = (TEMPLATES.1.first(), TEMPLATES.1.last());
+    let (first, last) = first.zip(last).ok_or("there are no templates")?;
+    let view = stats::render(stats).ok_or("the statistics are not checked")?;
+    Ok(Generated {
+        api: templates.fill(first, &surface).map_err(tell)?,
+        stats: templates.fill(last, &view).map_err(tell)?,
     })
+}
+
+/// The text of a template's fault. The place in an included template is in the error's source.
+fn tell(error: minijinja::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text = format!("{text}: {error}");
+        source = error.source();
+    }
+    text
 }
 
 struct Renderer<'a> {
     spec: &'a Spec,
+    stats: &'a StatsSpec,
     rows: BTreeMap<&'a str, &'a TypeRow>,
 }
 
@@ -161,35 +178,100 @@ impl Renderer<'_> {
         let Body::Call(call) = &target.body else {
             return None;
         };
-        let errors = self.errors(call);
-        let result = self.result(call);
-        // An alias calls the body that it shares, so that it warns of nothing itself.
-        let name = target.name.as_str();
-        let is_alias = name != entry.name.as_str();
-        let head = format!("pub fn {}", entry.name.as_str());
-        let args = self.args(call, place);
-        let body = format!("{}::{name}", place.bodies);
-        let declaration = if is_alias {
-            Vec::new()
-        } else {
-            // The trait of an object stands at the edge, that of a module inside it.
-            let indent = if place.method { 0 } else { place.indent } + INDENT;
-            let tracked = (!errors.is_empty()).then(|| TRACK_CALLER.to_string());
-            let signature =
-                layout::signature(&format!("fn {name}"), &args.body, &result, ";", indent);
-            tracked.into_iter().chain(signature).collect()
+        // What is made of the statistics takes and refuses what the entry does that returns them.
+        let source = self.spec.sources(list).next();
+        let shape = match (&call.derived, source) {
+            (None, _) => call,
+            (Some(_), source) => source?.1,
         };
+        let errors = self.errors(shape);
+        let fallible = !errors.is_empty();
+        let result = result(fallible, self.returned_by(call));
+        let is_alias = target.name.text != entry.name.text;
+        let head = format!("pub fn {}", entry.name.as_str());
+        let args = self.args(shape, place);
+        let mut declaration = Vec::new();
+        // An alias and what is made of the statistics call the body of another entry.
+        if !is_alias && call.derived.is_none() {
+            declaration = declared(target.name.as_str(), &args.body, &result, fallible, place);
+            if source.is_some_and(|(source, _)| source.name.text == entry.name.text)
+                && derived::has_resets(list)
+            {
+                let mut takes = args.body.clone();
+                takes.push(format!("{}: fn(&mut {STATS})", derived::CHANGE));
+                let name = derived::change_body(entry);
+                let nothing = self::result(fallible, None);
+                declaration.extend(declared(&name, &takes, &nothing, fallible, place));
+            }
+        }
         Some(FunctionView {
             docs: if is_alias {
                 docs::alias(entry, target, call, &errors, place.torch, place.indent)
             } else {
-                docs::call(entry, call, &errors, place.torch, place.indent)
+                let source = source.map(|(source, _)| source);
+                docs::call(entry, call, source, &errors, place.torch, place.indent)
             },
-            attributes: attributes(entry, entry.lasting(list).ok()?, !errors.is_empty(), place),
+            attributes: attributes(entry, entry.lasting(list).ok()?, fallible, place),
             signature: layout::signature(&head, &args.given, &result, " {", place.indent),
-            call: layout::call(&body, &args.passed, place.indent + INDENT),
+            call: self.body(target, call, source.map(|(source, _)| source), args, place)?,
             declaration,
         })
+    }
+
+    /// The lines inside of a function: a call of the body, which is written by hand.
+    fn body(
+        &self,
+        target: &Entry,
+        call: &Call,
+        source: Option<&Entry>,
+        mut args: Args,
+        place: &Place<'_>,
+    ) -> Option<Vec<String>> {
+        let indent = place.indent + INDENT;
+        let bodies = place.bodies;
+        Some(match &call.derived {
+            None => {
+                let path = format!("{bodies}::{}", target.name.as_str());
+                layout::call(&path, &args.passed, indent)
+            }
+            Some(Derived::Reads(key)) => {
+                let (field, source) = match derived::place(self.stats, key.as_str())? {
+                    StatPlace::Number(field) | StatPlace::Setting(field) => (field, source?),
+                };
+                let path = format!("let stats = {bodies}::{}", source.name.as_str());
+                // Two columns are left for what ends the line.
+                let mut lines = layout::call(&path, &args.passed, indent + 2);
+                let fallible = self.is_fallible_entry(source);
+                if let Some(last) = lines.last_mut() {
+                    last.push_str(if fallible { "?;" } else { ";" });
+                }
+                let value = format!("stats.{field}");
+                lines.push(if fallible {
+                    format!("Ok({value})")
+                } else {
+                    value
+                });
+                lines
+            }
+            Some(Derived::Resets(reset)) => {
+                args.passed
+                    .push(format!("{STATS}::reset_{}", reset.as_str()));
+                let path = format!("{bodies}::{}", derived::change_body(source?));
+                layout::call(&path, &args.passed, indent)
+            }
+        })
+    }
+
+    /// What a call returns where it does not fail.
+    fn returned_by(&self, call: &Call) -> Option<Type> {
+        match &call.derived {
+            None => self.returned(call.returns.as_ref()?.as_str()),
+            Some(Derived::Resets(_)) => None,
+            Some(Derived::Reads(key)) => match derived::place(self.stats, key.as_str())? {
+                StatPlace::Number(_) => Type::parse("u64").ok(),
+                StatPlace::Setting(_) => Type::parse("Option<u64>").ok(),
+            },
+        }
     }
 
     fn args(&self, call: &Call, place: &Place<'_>) -> Args {
@@ -263,19 +345,34 @@ impl Renderer<'_> {
         Type::parse(self.rows.get(row)?.returns.as_ref()?.as_str()).ok()
     }
 
-    /// ` -> T` with what the call returns, or nothing.
-    fn result(&self, call: &Call) -> String {
-        let returned = call
-            .returns
-            .as_ref()
-            .and_then(|row| self.returned(row.as_str()));
-        match (self.is_fallible(call), returned) {
-            (true, Some(returned)) => format!(" -> Result<{returned}>"),
-            (true, None) => " -> Result<()>".into(),
-            (false, Some(returned)) => format!(" -> {returned}"),
-            (false, None) => String::new(),
-        }
+    fn is_fallible_entry(&self, entry: &Entry) -> bool {
+        matches!(&entry.body, Body::Call(call) if self.is_fallible(call))
     }
+}
+
+/// ` -> T` with what a call returns, or nothing.
+fn result(fallible: bool, returned: Option<Type>) -> String {
+    match (fallible, returned) {
+        (true, Some(returned)) => format!(" -> Result<{returned}>"),
+        (true, None) => " -> Result<()>".into(),
+        (false, Some(returned)) => format!(" -> {returned}"),
+        (false, None) => String::new(),
+    }
+}
+
+/// A body as the trait declares it.
+fn declared(
+    name: &str,
+    args: &[String],
+    result: &str,
+    fallible: bool,
+    place: &Place<'_>,
+) -> Vec<String> {
+    // The trait of an object stands at the edge, that of a module inside it.
+    let indent = if place.method { 0 } else { place.indent } + INDENT;
+    let tracked = fallible.then(|| TRACK_CALLER.to_string());
+    let signature = layout::signature(&format!("fn {name}"), args, result, ";", indent);
+    tracked.into_iter().chain(signature).collect()
 }
 
 /// The arguments of a function: as it takes them, as it passes them on, and as the body takes them.

@@ -5,8 +5,6 @@ use minijinja::value::{Serde, Value, ValueKind};
 use minijinja::{Environment, UndefinedBehavior};
 use serde::Serialize;
 
-use super::TEMPLATES;
-
 /// Everything a template may speak of.
 #[derive(Serialize)]
 pub struct Surface {
@@ -43,31 +41,39 @@ pub struct FunctionView {
     pub declaration: Vec<String>,
 }
 
-/// Fills the first of the templates, given by name and text; it includes the others.
-pub fn fill(surface: &Surface, templates: &[(&str, &str)]) -> Result<String, minijinja::Error> {
-    let mut environment = Environment::new();
-    let mut syntax = SyntaxConfig::builder();
-    syntax
-        .trim_blocks(true)
-        .lstrip_blocks(true)
-        .keep_trailing_newline(true);
-    environment.set_syntax(syntax.build()?);
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    // Both let an undefined value pass, which strictness is there to refuse.
-    environment.remove_filter("default");
-    environment.remove_test("defined");
-    // Strictness says nothing about these, and their printed form is no Rust.
-    environment.set_formatter(|out, state, value: &Value| match value.kind() {
-        ValueKind::None | ValueKind::Bool => Err(minijinja::Error::new(
-            minijinja::ErrorKind::InvalidOperation,
-            format!("a template prints `{value}`"),
-        )),
-        _ => minijinja::escape_formatter(out, state, value),
-    });
-    for (name, text) in templates {
-        environment.add_template(name, text)?;
+/// The templates, ready to be filled.
+pub struct Templates<'a>(Environment<'a>);
+
+impl<'a> Templates<'a> {
+    /// Takes templates by name and text.
+    pub fn new(templates: &[(&'a str, &'a str)]) -> Result<Self, minijinja::Error> {
+        let mut environment = Environment::new();
+        let mut syntax = SyntaxConfig::builder();
+        syntax
+            .trim_blocks(true)
+            .lstrip_blocks(true)
+            .keep_trailing_newline(true);
+        environment.set_syntax(syntax.build()?);
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        // Both let an undefined value pass, which strictness is there to refuse.
+        environment.remove_filter("default");
+        environment.remove_test("defined");
+        // Strictness says nothing about these, and their printed form is no Rust.
+        environment.set_formatter(|out, state, value: &Value| match value.kind() {
+            ValueKind::None | ValueKind::Bool => Err(minijinja::Error::new(
+                minijinja::ErrorKind::InvalidOperation,
+                format!("a template prints `{value}`"),
+            )),
+            _ => minijinja::escape_formatter(out, state, value),
+        });
+        for (name, text) in templates {
+            environment.add_template(name, text)?;
+        }
+        Ok(Self(environment))
     }
-    environment
-        .get_template(TEMPLATES.1[0])?
-        .render(Serde(surface))
+
+    /// Fills the template of this name, which may include others.
+    pub fn fill<T: Serialize>(&self, name: &str, view: &T) -> Result<String, minijinja::Error> {
+        self.0.get_template(name)?.render(Serde(view))
+    }
 }

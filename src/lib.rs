@@ -12,6 +12,7 @@ const _: () = {
     send_and_sync::<Download<u8>>();
     send_and_sync::<Kernel>();
     send_and_sync::<Error>();
+    send_and_sync::<MemoryStats>();
 };
 
 mod api;
@@ -37,6 +38,7 @@ pub use kernel::{
     Access, Address, Arg, Args, Binding, BindingKind, Extent, Grid, Interface, Member, PushBlock,
     Scalar, Source, SpecConstant, SpecValue, Spirv, Type,
 };
+pub use mem::stats::{MemoryStats, MemoryStatsDelta, PoolStat, PoolStatDelta, Stat, StatDelta};
 pub use runtime::{DeviceIndexGuard, Runtime, RuntimeBuilder, RuntimeGuard, Stream, StreamGuard};
 pub use vk::debug::{Severity, ValidationMessage};
 pub use vk::entry::GetInstanceProcAddr;

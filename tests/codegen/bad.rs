@@ -1,27 +1,27 @@
-//! Bad specs, each made by a change to `good.yaml`, and what the build says about it.
+//! Bad specs, each made by a change to a good one, and what the build says about it.
 //!
-//! They are in `bad.txt`: a change takes the lines after `-` out and puts those after `+` in, and
-//! a line after `!` is the beginning of a fault, without the name of the file. Every fault is there.
+//! They are in `bad.txt`, for `good.yaml`, and `bad_stats.txt`, for `good_stats.yaml`: a change takes
+//! the lines after `-` out and puts those after `+` in, and a line after `!` is the beginning of a
+//! fault, without the name of the file. Every fault is there.
 
 use std::collections::BTreeSet;
 
-use super::{faults, generate};
-
-/// A small spec in which every key occurs.
-const GOOD: &str = include_str!("good.yaml");
+use super::codegen::{self, Sources};
+use super::{GOOD, faults, generate};
 
 const BAD: &str = include_str!("bad.txt");
+const BAD_STATS: &str = include_str!("bad_stats.txt");
 
-/// The sections of `bad.txt`: title and text.
-fn sections() -> impl Iterator<Item = (&'static str, &'static str)> {
-    BAD.split("== ")
+/// The sections of a file of bad specs: title and text.
+fn sections(bad: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    bad.split("== ")
         .skip(1)
         .filter_map(|section| section.split_once('\n'))
 }
 
-/// The good spec with the changes of one case, each a block of lines that occurs once.
-fn changed(case: &str) -> String {
-    let mut spec = format!("\n{GOOD}");
+/// A good text with the changes of one case, each a block of lines that occurs once.
+fn changed(good: &str, case: &str) -> String {
+    let mut spec = format!("\n{good}");
     let mut lines = case.lines().peekable();
     while lines.peek().is_some() {
         let mut block = |mark: &str| {
@@ -46,7 +46,12 @@ fn changed(case: &str) -> String {
 }
 
 fn check_section(title: &str) {
-    let (_, section) = sections().find(|(found, _)| *found == title).expect(title);
+    let find = |bad| sections(bad).find(|(found, _)| *found == title);
+    let (file, section) = match (find(BAD), find(BAD_STATS)) {
+        (Some((_, section)), None) => (codegen::SPEC, section),
+        (None, Some((_, section))) => (codegen::STATS, section),
+        _ => panic!("one section `{title}` is needed"),
+    };
     for case in section
         .split("\n\n")
         .map(str::trim)
@@ -57,9 +62,15 @@ fn check_section(title: &str) {
             .filter_map(|line| line.strip_prefix('!'))
             .map(str::trim)
             .collect();
-        let found = faults(&changed(case));
+        let found = if file == codegen::SPEC {
+            let api = &changed(GOOD.api, case);
+            faults(Sources { api, ..GOOD })
+        } else {
+            let stats = &changed(GOOD.stats, case);
+            faults(Sources { stats, ..GOOD })
+        };
         let fits = |(found, expected): (&String, &&str)| {
-            let found = found.strip_prefix("spec/api.yaml:");
+            let found = found.strip_prefix(file).and_then(|f| f.strip_prefix(':'));
             found.is_some_and(|found| found.starts_with(expected))
         };
         let same = found.len() == expected.len() && found.iter().zip(&expected).all(fits);
@@ -75,17 +86,43 @@ fn good_spec_has_no_fault() {
 
 #[test]
 fn specs_without_any_entry_are_refused() {
+    let api_faults = |api| faults(Sources { api, ..GOOD });
     assert_eq!(
-        faults(""),
+        api_faults(""),
         ["spec/api.yaml:1: expected a map, found nothing"]
     );
     assert_eq!(
-        faults("- a"),
+        api_faults("- a"),
         ["spec/api.yaml:1: expected a map, found a list"]
     );
     assert_eq!(
-        faults("kinds: [Io]"),
+        api_faults("kinds: [Io]"),
         ["spec/api.yaml:1: `modules` lacks `root`, the root of the crate"]
+    );
+    let stats_faults = |stats| faults(Sources { stats, ..GOOD });
+    assert_eq!(
+        stats_faults("- a"),
+        ["spec/memory_stats.yaml:1: expected a map, found a list"]
+    );
+    assert_eq!(stats_faults("counters: []").len(), 1);
+}
+
+#[test]
+fn faults_of_both_files_are_told_at_once() {
+    let found = faults(Sources {
+        api: &GOOD
+            .api
+            .replace("summary: The limit.", "summary: The limit"),
+        stats: &GOOD.stats.replace("unit: blocks", "units: blocks"),
+    });
+    let files: Vec<&str> = found
+        .iter()
+        .filter_map(|fault| fault.split(':').next())
+        .collect();
+    assert_eq!(
+        files,
+        [codegen::SPEC, codegen::STATS, codegen::STATS],
+        "{found:?}"
     );
 }
 
@@ -103,7 +140,8 @@ macro_rules! sections {
         fn every_section_has_its_test() {
             let tests = [$(stringify!($name).replace('_', " ")),*];
             let tests: BTreeSet<&str> = tests.iter().map(String::as_str).collect();
-            assert_eq!(sections().map(|(title, _)| title).collect::<BTreeSet<_>>(), tests);
+            let all = sections(BAD).chain(sections(BAD_STATS));
+            assert_eq!(all.map(|(title, _)| title).collect::<BTreeSet<_>>(), tests);
         }
     };
 }
@@ -129,4 +167,8 @@ sections! {
     circles_of_aliases_are_refused
     origins_versions_and_proofs_have_their_form
     all_faults_are_told_at_once
+    what_is_made_of_statistics_names_some_that_there_are
+    statistics_are_read_as_strictly_as_functions
+    metrics_and_pools_are_what_the_generator_knows
+    statistics_have_names_of_their_own
 }
