@@ -121,15 +121,18 @@ impl MemoryPlan {
             .collect();
         let unified = info.is_unified();
 
-        // The largest heap first: on a card with a small window for the host, that is not the window.
-        // Where memory is shared, a type that the host can map saves copies; on a card, one that it
-        // can't leaves the window to those who need it.
+        // The heap that counts as the device's memory first, so that what is said of that memory is
+        // said of buffers; on a card with a small window for the host, that is not the window. Where
+        // memory is shared, a type that the host can map saves copies; on a card, one that it can't
+        // leaves the window to those who need it.
+        let device_heap = info.device_heap();
         let device = Choices::new(
             &types,
             |flags| flags.contains(MemoryFlags::DEVICE_LOCAL),
             |choice| {
                 let mappable = choice.is_mappable();
                 (
+                    Some(choice.heap) != device_heap,
                     Reverse(choice.heap_bytes),
                     mappable != unified,
                     mappable && !choice.is_coherent(),

@@ -20,22 +20,19 @@ fn memory_types(name: &str) -> [u32; 3] {
 #[test]
 fn buffers_stay_out_of_the_window_whether_it_is_small_or_all() {
     // A window of 214 or 256 MiB in a heap of its own, and all of the memory.
-    for name in ["nvidia-gtx-1650", "nvidia-rtx-4070-rebar"] {
-        assert_eq!(memory_types(name), [1, 2, 3], "{name}");
-    }
+    assert_eq!(memory_types("nvidia-gtx-1650"), [1, 2, 3]);
+    assert_eq!(memory_types("nvidia-rtx-3060-ti-rebar"), [1, 3, 4]);
+    // Before them are seven types for images.
+    assert_eq!(memory_types("nvidia-gtx-1080-linux"), [7, 8, 9]);
     for name in ["amd-rx-6600-windows", "amd-rx-6650-xt-windows"] {
         assert_eq!(memory_types(name), [0, 1, 3], "{name}");
     }
     for name in ["amd-rx-470-radv", "amd-rx-6600-radv"] {
         assert_eq!(memory_types(name), [0, 2, 5], "{name}");
     }
-    let rebar = device("nvidia-rtx-4070-rebar");
-    assert!(
-        rebar.memory_types[4]
-            .flags
-            .contains(MemoryFlags::HOST_VISIBLE)
-    );
-    assert_eq!(rebar.memory_types[4].heap, 0);
+    let rebar = device("nvidia-rtx-3060-ti-rebar");
+    let all = rebar.memory_types[5];
+    assert!(all.flags.contains(MemoryFlags::HOST_VISIBLE) && all.heap == 0);
     // The host's memory has cached types only.
     assert_eq!(memory_types("intel-arc-a770-anv"), [0, 1, 1]);
 }
@@ -48,7 +45,28 @@ fn shared_memory_is_uploaded_uncached_and_read_cached() {
     for name in ["intel-hd-5500-anv", "apple-m5-kosmickrisp", "llvmpipe"] {
         assert_eq!(memory_types(name), [0, 0, 0], "{name}");
     }
-    assert_eq!(memory_types("apple-m5-moltenvk"), [1, 1, 1]);
+    for name in ["apple-m5-moltenvk", "apple-m1-pro-moltenvk"] {
+        assert_eq!(memory_types(name), [1, 1, 1], "{name}");
+    }
+    // Mesa parts the memory of AMD's processors; both parts are the host's.
+    assert_eq!(memory_types("amd-renoir-radv"), [3, 3, 5]);
+}
+
+#[test]
+fn buffers_live_in_the_heap_that_counts_as_the_devices_memory() {
+    for name in names() {
+        let info = device(&name);
+        let Ok(plan) = Plan::new(&info, FeatureSet::EMPTY) else {
+            continue;
+        };
+        let buffers = plan.memory.best(MemoryRole::Device);
+        assert_eq!(Some(buffers.heap), info.device_heap(), "{name}");
+        assert_eq!(plan.device_heap_bytes, info.device_memory(), "{name}");
+    }
+    // A processor with two heaps of one size: the host can map the second only.
+    let [first, second] = [0, 2].map(|at| device("amd-processor-windows").memory_heaps[at]);
+    assert_eq!(first, second);
+    assert_eq!(memory_types("amd-processor-windows"), [0, 1, 3]);
 }
 
 #[test]
@@ -111,7 +129,7 @@ fn no_role_ever_takes_protected_lazy_or_uncached_device_memory() {
 fn kernels_run_beside_graphics_where_a_family_is_free_of_it() {
     for (name, family, bits) in [
         ("nvidia-gtx-1650", 2, 64),
-        ("nvidia-rtx-4070-rebar", 2, 64),
+        ("nvidia-rtx-3060-ti-rebar", 2, 64),
         ("amd-rx-6600-radv", 1, 64),
         // Among its families is one that can do nothing, and one for videos.
         ("amd-rx-6650-xt-windows", 1, 64),
@@ -138,7 +156,7 @@ fn the_largest_segment_is_the_least_of_three_limits() {
         // The heap, less than one allocation.
         ("nvidia-gtx-1650", 4_154_458_112),
         // One allocation; buffers may be larger.
-        ("nvidia-rtx-4070-rebar", 4094 * MIB),
+        ("nvidia-rtx-3060-ti-rebar", 4094 * MIB),
         ("llvmpipe", 2048 * MIB),
         // A buffer; allocations may be larger.
         ("intel-arc-a770-anv", 4096 * MIB),

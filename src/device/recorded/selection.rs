@@ -35,6 +35,15 @@ fn a_laptops_card_comes_before_its_processor() {
 }
 
 #[test]
+fn a_card_and_a_processor_of_two_vendors_are_ordered_by_sort() {
+    for infos in both_orders(["nvidia-rtx-3060-ti-rebar", "amd-processor-windows"]) {
+        let selection = select(&infos, None).unwrap();
+        let drivers = drivers(&infos, &selection);
+        assert_eq!(drivers, ["NVIDIA", "AMD proprietary driver"]);
+    }
+}
+
+#[test]
 fn a_software_driver_comes_last_and_is_no_twin_of_the_card() {
     // One machine: both are Mesa's, of one version.
     for infos in both_orders(["amd-rx-470-radv", "llvmpipe"]) {
@@ -62,7 +71,7 @@ fn a_processor_seen_through_two_drivers_counts_once() {
 #[test]
 fn cards_are_never_twins_by_their_name() {
     // As through two drivers that know no place: a machine can have several cards of one name.
-    let mut first = device("nvidia-rtx-4070-rebar");
+    let mut first = device("nvidia-rtx-3060-ti-rebar");
     first.pci = None;
     first.luid = None;
     let mut second = first.clone();
