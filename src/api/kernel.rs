@@ -14,7 +14,7 @@ use crate::device::{DeviceArg, Feature};
 use crate::error::{Error, ErrorKind, Result};
 use crate::kernel::glsl::{self, GlslRequest};
 use crate::kernel::program::Program;
-use crate::kernel::reflect::reflect;
+use crate::kernel::reflect::{reflect, spec_constants};
 use crate::kernel::source::{SourceKind, constant_bits};
 use crate::kernel::spirv::Module;
 use crate::kernel::{
@@ -245,11 +245,9 @@ impl KernelBuilder<'_> {
         let slot = Arc::clone(runtime.slot(&self.device)?);
         let (words, valid) = self.words()?;
         let module = Module::parse(&words)?;
-        let mut interface = reflect(&module, self.entry.as_deref(), &[])?;
-        let bits = constant_bits(&interface.spec_constants, &self.specialization)?;
-        if !bits.is_empty() {
-            interface = reflect(&module, self.entry.as_deref(), &bits)?;
-        }
+        // The constants' defaults need not be of use: they may be there to be replaced.
+        let bits = constant_bits(&spec_constants(&module)?, &self.specialization)?;
+        let interface = reflect(&module, self.entry.as_deref(), &bits)?;
         Ok(Loaded {
             slot,
             module,
@@ -289,7 +287,7 @@ impl Loaded {
         if !self.valid {
             validate::validate(self.module.words(), plan.version.minor)?;
         }
-        safety::check(&self.module)?;
+        safety::check(&self.module, &self.specialization)?;
         if !plan.features.contains(Feature::RobustBufferAccess) {
             return Err(safety::refusal(format_args!(
                 "the runtime was built without {}",

@@ -63,7 +63,7 @@ fn read(words: &[u32], specialization: &[(u32, u64)]) -> (bool, bool) {
     for (name, _) in module.entry_points() {
         reflected |= reflect::reflect(&module, Some(name), &[]).is_ok();
     }
-    let safe = safety::check(&module).is_ok();
+    let safe = safety::check(&module, specialization).is_ok();
     match clamp::clamp(&module) {
         Ok(clamped) => assert!(Module::parse(&clamped).is_ok(), "the result is no module"),
         Err(_) => assert!(!safe, "what cannot be clamped is not safe"),

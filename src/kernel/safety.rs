@@ -1,10 +1,16 @@
 //! Whether a module may be loaded without `unsafe`.
 
-use spirv::{AddressingModel, Capability, Op};
+use spirv::{AddressingModel, Capability, Op, StorageClass};
 
 use crate::error::{Details, Error, ErrorKind, Result};
 use crate::kernel::clamp;
-use crate::kernel::spirv::Module;
+use crate::kernel::reflect::shared;
+use crate::kernel::spirv::{Constants, Module, Types};
+
+/// The bytes that the private variables of an invocation may take. Vulkan has no limit for them;
+/// SwiftShader ends the process at 128 KiB («Local variable exceeds stack size limit»), lavapipe
+/// compiles for minutes.
+const MAX_PRIVATE_BYTES: u64 = 64 << 10;
 
 /// The extension of GLSL by which a shader puts instructions into its module that the compiler does
 /// not check.
@@ -15,9 +21,10 @@ const ANY_INSTRUCTION: &str = "GL_EXT_spirv_intrinsics";
 ///
 /// # Errors
 ///
-/// `Unsupported` where it cannot, saying what stands in the way; `InvalidModule` where the module
-/// is damaged.
-pub(crate) fn check(module: &Module) -> Result<()> {
+/// `Unsupported` where it cannot, saying what stands in the way; `LimitExceeded` where its private
+/// variables, after specialization, are larger than every driver takes; `InvalidModule` where the
+/// module is damaged.
+pub(crate) fn check(module: &Module, specialization: &[(u32, u64)]) -> Result<()> {
     for &capability in module.capabilities() {
         let why = match capability {
             Capability::PhysicalStorageBufferAddresses => {
@@ -51,7 +58,39 @@ pub(crate) fn check(module: &Module) -> Result<()> {
             )));
         }
     }
+    private_memory(module, specialization)?;
     clamp::check(module).map_err(unchecked)
+}
+
+/// Whether the private variables of an invocation are as small as every driver takes them.
+fn private_memory(module: &Module, specialization: &[(u32, u64)]) -> Result<()> {
+    let types = Types::read(module)?;
+    let constants = Constants::read(module, &types, specialization)?;
+    let private = [StorageClass::Private as u32, StorageClass::Function as u32];
+    let mut variables = Vec::new();
+    for instruction in module.instructions() {
+        if instruction.op == Op::Variable && private.contains(&instruction.operand(0)?) {
+            variables.push(instruction.result());
+        }
+    }
+    let asked = shared::bytes(module, &types, &constants, &variables)?;
+    if asked <= MAX_PRIVATE_BYTES {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::LimitExceeded,
+        format!(
+            "the kernel's private variables take {asked} bytes an invocation, checked kernels may \
+             take {MAX_PRIVATE_BYTES}: beyond, drivers that run on the CPU end the process; keep \
+             large arrays in buffers or in shared memory, or load the kernel with the unsafe \
+             `KernelBuilder::build_unchecked`"
+        ),
+    )
+    .with_details(Details::Limit {
+        name: "private memory of an invocation".to_owned(),
+        asked,
+        limit: MAX_PRIVATE_BYTES,
+    }))
 }
 
 fn computes_pointers(op: Op) -> bool {
@@ -90,5 +129,33 @@ fn unchecked(error: Error) -> Error {
     match error.kind() {
         ErrorKind::Unsupported => refusal(error).context("loading it safely"),
         _ => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::spirv::test_data::module;
+
+    #[test]
+    fn addresses_are_refused_with_the_way_on() {
+        let error = check(&module("addresses"), &[]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        let text = error.to_string();
+        assert!(text.contains("addresses"), "{text}");
+        assert!(text.contains("`KernelBuilder::build_unchecked`"), "{text}");
+    }
+
+    #[test]
+    fn private_arrays_that_drivers_die_of_are_refused() {
+        let module = module("private_array");
+        assert!(check(&module, &[]).is_ok());
+        assert!(check(&module, &[(0, 8 << 10)]).is_ok());
+        let error = check(&module, &[(0, 16 << 10)]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::LimitExceeded);
+        let Some(Details::Limit { asked, limit, .. }) = error.details() else {
+            panic!("{error:?} has no limit");
+        };
+        assert!(*asked > 64 << 10 && *limit == 64 << 10, "{asked} {limit}");
     }
 }

@@ -6,7 +6,7 @@ mod flow;
 mod layout;
 mod requirements;
 mod rules;
-mod shared;
+pub(crate) mod shared;
 mod specialization;
 #[cfg(test)]
 mod tests;
@@ -20,7 +20,9 @@ use self::layout::{Layout, array_len, bytes, end_of};
 use self::usage::{Effect, Usage};
 use crate::device::{Feature, FeatureSet};
 use crate::error::Result;
-use crate::kernel::interface::{Access, Binding, BindingKind, Interface, PushBlock, Type};
+use crate::kernel::interface::{
+    Access, Binding, BindingKind, Interface, PushBlock, SpecConstant, Type,
+};
 use crate::kernel::spirv::{Constants, EntryPoint, Module, Ty, Types, damaged, unsupported};
 
 /// The first version of SPIR-V whose entry points name every variable that they use.
@@ -91,6 +93,16 @@ pub(crate) fn reflect(
             .contains(&Capability::PhysicalStorageBufferAddresses),
         follows_stored_addresses: usage.follows_stored_addresses,
     })
+}
+
+/// The specialization constants of a module, by id; they do not depend on the entry point, nor on
+/// each other's values.
+///
+/// # Errors
+///
+/// `InvalidModule` for a module that breaks a rule which the reader relies on.
+pub(crate) fn spec_constants(module: &Module) -> Result<Vec<SpecConstant>> {
+    specialization::constants(module, &Types::read(module)?)
 }
 
 /// Whether every array has an element, after specialization.

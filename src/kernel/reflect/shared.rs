@@ -1,4 +1,4 @@
-//! How much shared memory a workgroup takes.
+//! How many bytes variables of the shader's own take: shared and private memory.
 
 use std::collections::HashMap;
 
@@ -16,9 +16,13 @@ struct Place {
     align: u64,
 }
 
-/// The bytes of shared memory that these variables take, laid out one after the other as std430
-/// lays out the members of a block.
-pub(super) fn bytes(
+/// The bytes that these variables take, laid out one after the other as std430 lays out the members
+/// of a block.
+///
+/// # Errors
+///
+/// `Unsupported` where the length of an array cannot be computed.
+pub(crate) fn bytes(
     module: &Module,
     types: &Types,
     constants: &Constants<'_>,
@@ -45,9 +49,9 @@ pub(super) fn bytes(
         };
         let place = places.get(pointee).ok_or_else(|| {
             unsupported(format!(
-                "the size of the shared variable `{}` (%{variable}) cannot be computed; its \
-                 arrays need at least 1 element, and lengths made by integer arithmetic on \
-                 specialization constants",
+                "the size of the variable `{}` (%{variable}) cannot be computed; its arrays need \
+                 at least 1 element, and lengths made by integer arithmetic on specialization \
+                 constants",
                 module.name(variable)
             ))
         })?;

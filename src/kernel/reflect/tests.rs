@@ -268,6 +268,17 @@ fn specialization_constants_have_names_types_and_defaults() {
 }
 
 #[test]
+fn the_constants_are_known_without_values_that_fit() {
+    let module = module("arrays");
+    let ids: Vec<u32> = spec_constants(&module)
+        .unwrap()
+        .iter()
+        .map(|c| c.id)
+        .collect();
+    assert_eq!(ids, [0, 1]);
+}
+
+#[test]
 fn unknown_specialization_ids_list_those_there_are() {
     let error = reflect(&module("arrays"), None, &[(1, 3), (77, 1)]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
