@@ -182,8 +182,9 @@ impl Runtime {
 
     /// Waits for all work, then gives the devices back.
     ///
-    /// Every later call fails with [`ErrorKind::ShutDown`]. Buffers, streams and kernels that the
-    /// program still holds stay valid to drop; what they keep of a device goes with the last of them.
+    /// Every later call fails with [`ErrorKind::ShutDown`], but for downloads that were under way,
+    /// which give their content. Buffers, streams and kernels that the program still holds stay valid
+    /// to drop; what they keep of a device goes with the last of them.
     ///
     /// # Errors
     ///
