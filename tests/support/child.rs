@@ -1,12 +1,14 @@
 //! Tests that need a process of their own: they start this program again, for one test in a role.
 
+use std::io::Read;
 use std::process::{Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 const ROLE: &str = "VKACCEL_TEST_ROLE";
 
-/// How long a process may take, which is far more than any needs.
-const DEADLINE: Duration = Duration::from_secs(10);
+/// How long a process may take: far more than any needs, also on a machine that is busy.
+const DEADLINE: Duration = Duration::from_secs(30);
 
 /// The role that this process is started for; nothing in the process that starts others.
 pub fn role() -> Option<String> {
@@ -27,6 +29,9 @@ impl Child {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
+        // A group of its own, so that what it forks can be ended with it.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
         Self(command)
     }
 
@@ -35,20 +40,41 @@ impl Child {
         self
     }
 
+    /// Runs it without a validation layer.
+    pub fn without_validation(mut self) -> Self {
+        self.0.env_remove("VKACCEL_TEST_VALIDATION");
+        self
+    }
+
     /// Runs it and gives what it said; fails the test if it does not end in time.
     #[track_caller]
     pub fn run(mut self) -> Output {
         let started = Instant::now();
         let mut child = self.0.spawn().unwrap();
-        while child.try_wait().unwrap().is_none() {
+        let (stdout, stderr) = (collect(child.stdout.take()), collect(child.stderr.take()));
+        let status = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                break Some(status);
+            }
             if started.elapsed() > DEADLINE {
-                child.kill().unwrap();
-                let output = child.wait_with_output().unwrap();
-                panic!("it hangs; so far: {}", text(&output));
+                break None;
             }
             std::thread::sleep(Duration::from_millis(5));
+        };
+        let left = || DEADLINE.saturating_sub(started.elapsed()) + Duration::from_millis(100);
+        let (stdout, stderr) = (stdout.recv_timeout(left()), stderr.recv_timeout(left()));
+        let (Some(status), Ok(stdout), Ok(stderr)) = (status, stdout, stderr) else {
+            let group = format!("-{}", child.id());
+            // One that has ended by now leaves nothing to end.
+            let _ = Command::new("kill").args(["-KILL", "--", &group]).status();
+            child.wait().unwrap();
+            panic!("it, or what it forked, hangs");
+        };
+        Output {
+            status,
+            stdout,
+            stderr,
         }
-        child.wait_with_output().unwrap()
     }
 
     /// Runs it; it must end well, with nothing on stderr, and gives its stdout.
@@ -59,6 +85,18 @@ impl Child {
         assert!(output.stderr.is_empty(), "{}", text(&output));
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
+}
+
+/// Gives all that comes through a pipe once its last writer has ended.
+fn collect(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        pipe.unwrap().read_to_end(&mut bytes).unwrap();
+        // Nobody receives it where the test has failed.
+        let _ = sender.send(bytes);
+    });
+    receiver
 }
 
 /// All that a process said, for the message of a failure.
