@@ -7,6 +7,7 @@ use super::layout::{self, INDENT};
 use super::model::{
     Body, Call, Derived, Entry, ErrorText, Module, Object, ROOT, STATS, Spec, TypeRow,
 };
+use super::parts::{Args, Place, attributes, declared, handed_down, result};
 use super::stats::{self, Place as StatPlace, StatsSpec};
 use super::template::{FunctionView, ModuleView, ObjectView, Surface, Templates};
 use super::types::{self, Type};
@@ -53,16 +54,6 @@ struct Renderer<'a> {
     spec: &'a Spec,
     stats: &'a StatsSpec,
     rows: BTreeMap<&'a str, &'a TypeRow>,
-}
-
-/// Where an entry stands, as far as its text depends on it.
-struct Place<'a> {
-    /// The name in torch of what holds it.
-    torch: &'a str,
-    bodies: &'a str,
-    /// The columns its lines are moved to the right.
-    indent: usize,
-    method: bool,
 }
 
 impl Renderer<'_> {
@@ -186,21 +177,21 @@ impl Renderer<'_> {
         };
         let errors = self.errors(shape);
         let fallible = !errors.is_empty();
-        let result = result(fallible, self.returned_by(call));
+        let returns = result(fallible, self.returned_by(call));
         let is_alias = target.name.text != entry.name.text;
         let head = format!("pub fn {}", entry.name.as_str());
         let args = self.args(shape, place);
         let mut declaration = Vec::new();
         // An alias and what is made of the statistics call the body of another entry.
         if !is_alias && call.derived.is_none() {
-            declaration = declared(target.name.as_str(), &args.body, &result, fallible, place);
+            declaration = declared(target.name.as_str(), &args.body, &returns, fallible, place);
             if source.is_some_and(|(source, _)| source.name.text == entry.name.text)
                 && derived::has_resets(list)
             {
                 let mut takes = args.body.clone();
                 takes.push(format!("{}: fn(&mut {STATS})", derived::CHANGE));
                 let name = derived::change_body(entry);
-                let nothing = self::result(fallible, None);
+                let nothing = result(fallible, None);
                 declaration.extend(declared(&name, &takes, &nothing, fallible, place));
             }
         }
@@ -212,7 +203,7 @@ impl Renderer<'_> {
                 docs::call(entry, call, source, &errors, place.torch, place.indent)
             },
             attributes: attributes(entry, entry.lasting(list).ok()?, fallible, place),
-            signature: layout::signature(&head, &args.given, &result, " {", place.indent),
+            signature: layout::signature(&head, &args.given, &returns, " {", place.indent),
             call: self.body(target, call, source.map(|(source, _)| source), args, place)?,
             declaration,
         })
@@ -348,68 +339,4 @@ impl Renderer<'_> {
     fn is_fallible_entry(&self, entry: &Entry) -> bool {
         matches!(&entry.body, Body::Call(call) if self.is_fallible(call))
     }
-}
-
-/// ` -> T` with what a call returns, or nothing.
-fn result(fallible: bool, returned: Option<Type>) -> String {
-    match (fallible, returned) {
-        (true, Some(returned)) => format!(" -> Result<{returned}>"),
-        (true, None) => " -> Result<()>".into(),
-        (false, Some(returned)) => format!(" -> {returned}"),
-        (false, None) => String::new(),
-    }
-}
-
-/// A body as the trait declares it.
-fn declared(
-    name: &str,
-    args: &[String],
-    result: &str,
-    fallible: bool,
-    place: &Place<'_>,
-) -> Vec<String> {
-    // The trait of an object stands at the edge, that of a module inside it.
-    let indent = if place.method { 0 } else { place.indent } + INDENT;
-    let tracked = fallible.then(|| TRACK_CALLER.to_string());
-    let signature = layout::signature(&format!("fn {name}"), args, result, ";", indent);
-    tracked.into_iter().chain(signature).collect()
-}
-
-/// The arguments of a function: as it takes them, as it passes them on, and as the body takes them.
-struct Args {
-    given: Vec<String>,
-    passed: Vec<String>,
-    body: Vec<String>,
-}
-
-const TRACK_CALLER: &str = "#[track_caller]";
-
-/// How an argument is given to the body, and the type it has there.
-fn handed_down(name: &str, take: &Type) -> (String, String) {
-    match take {
-        Type::Impl(bound, inner) if bound == "Into" => {
-            (format!("{name}.into()"), inner.to_string())
-        }
-        Type::Impl(_, inner) => (format!("{name}.as_ref()"), format!("&{inner}")),
-        other => (name.into(), other.to_string()),
-    }
-}
-
-fn attributes(entry: &Entry, lasting: &Entry, fallible: bool, place: &Place<'_>) -> Vec<String> {
-    let mut lines = Vec::new();
-    if let Some(name) = docs::torch_name(entry, place.torch) {
-        let alias = format!("alias = \"{name}\"");
-        lines.extend(layout::attribute("doc", &[alias], place.indent));
-    }
-    if let Some(version) = &entry.deprecated {
-        let since = format!("since = \"{}\"", version.as_str());
-        let note = format!("note = \"use `{}`\"", lasting.name.as_str());
-        let items = [since, note];
-        lines.extend(layout::attribute("deprecated", &items, place.indent));
-    }
-    // The place of a call is of use only where something can go wrong.
-    if fallible {
-        lines.push(TRACK_CALLER.into());
-    }
-    lines
 }

@@ -4,8 +4,11 @@
 mod codegen;
 
 mod bad;
+mod conformance;
+mod derived;
 mod golden;
 mod mutations;
+mod runs;
 
 use std::fs;
 use std::path::{Path, PathBuf};
