@@ -1,5 +1,7 @@
 //! Buffers, and the forms of their operations that use the current stream of their device.
 
+use core::any;
+use core::fmt;
 use core::marker::PhantomData;
 use core::ops::{Bound, RangeBounds};
 use std::sync::Arc;
@@ -33,7 +35,6 @@ use crate::runtime::{Runtime, Slot, Stream, current_stream};
 /// assert_eq!(copy.to_vec()?, [1.0, 2.0, 3.0]);
 /// # Ok::<(), vkaccel::Error>(())
 /// ```
-#[derive(Debug)]
 pub struct Buffer<T: Pod> {
     block: Block,
     len: usize,
@@ -133,30 +134,8 @@ impl<T: Pod> Buffer<T> {
     ///
     /// [`ErrorKind::InvalidArgument`] if the range is not inside the buffer.
     pub fn view(&self, range: impl RangeBounds<usize>) -> Result<View<'_, T>> {
-        let start = match range.start_bound() {
-            Bound::Included(&start) => Some(start),
-            Bound::Excluded(&before) => before.checked_add(1),
-            Bound::Unbounded => Some(0),
-        };
-        let end = match range.end_bound() {
-            Bound::Included(&last) => last.checked_add(1),
-            Bound::Excluded(&end) => Some(end),
-            Bound::Unbounded => Some(self.len),
-        };
-        match (start, end) {
-            (Some(start), Some(end)) if start <= end && end <= self.len => {
-                Ok(View::new(self, start, end - start))
-            }
-            _ => Err(Error::new(
-                ErrorKind::InvalidArgument,
-                format!(
-                    "a view of {:?} to {:?} does not lie in a buffer of {} elements",
-                    range.start_bound(),
-                    range.end_bound(),
-                    self.len
-                ),
-            )),
-        }
+        let (start, end) = element_range(range, self.len)?;
+        Ok(View::new(self, start, end - start))
     }
 
     /// The same memory as elements of another type.
@@ -254,6 +233,16 @@ impl<T: Pod> Buffer<T> {
     }
 }
 
+impl<T: Pod> fmt::Debug for Buffer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Buffer")
+            .field("element", &any::type_name::<T>())
+            .field("len", &self.len)
+            .field("device", &self.device())
+            .finish_non_exhaustive()
+    }
+}
+
 impl<T: Pod> View<'_, T> {
     fn stream(&self) -> Stream {
         self.buffer().stream()
@@ -329,12 +318,20 @@ impl<T: Pod> View<'_, T> {
 /// # Ok::<(), vkaccel::Error>(())
 /// ```
 #[must_use = "the content comes from `wait`"]
-#[derive(Debug)]
 pub struct Download<T: Pod> {
     /// Nothing where there are no bytes to copy.
     pending: Option<PendingDownload>,
     len: usize,
     element: PhantomData<fn() -> T>,
+}
+
+impl<T: Pod> fmt::Debug for Download<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Download")
+            .field("element", &any::type_name::<T>())
+            .field("len", &self.len)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<T: Pod> Download<T> {
@@ -390,11 +387,48 @@ fn too_long<T>(len: usize) -> Error {
     Error::new(
         ErrorKind::OutOfMemory,
         format!(
-            "no device can hold {len} elements of {} bytes",
+            "no device can hold {len} elements of {} bytes; was the length computed from numbers \
+             that wrapped?",
             size_of::<T>()
         ),
     )
     .with_out_of_memory(OutOfMemory::new(OutOfMemoryReason::NeverFits, u64::MAX))
+}
+
+/// The first element of a range among `len`, and the one after its last.
+pub(super) fn element_range(range: impl RangeBounds<usize>, len: usize) -> Result<(usize, usize)> {
+    let start = match range.start_bound() {
+        Bound::Included(&start) => Some(start),
+        Bound::Excluded(&before) => before.checked_add(1),
+        Bound::Unbounded => Some(0),
+    };
+    let end = match range.end_bound() {
+        Bound::Included(&last) => last.checked_add(1),
+        Bound::Excluded(&end) => Some(end),
+        Bound::Unbounded => Some(len),
+    };
+    match (start, end) {
+        (Some(start), Some(end)) if start <= end && end <= len => Ok((start, end)),
+        _ => Err(outside(range.start_bound(), range.end_bound(), len)),
+    }
+}
+
+#[cold]
+fn outside(start: Bound<&usize>, end: Bound<&usize>, len: usize) -> Error {
+    let start = match start {
+        Bound::Included(start) => start.to_string(),
+        Bound::Excluded(before) => format!("{before}+1"),
+        Bound::Unbounded => String::new(),
+    };
+    let end = match end {
+        Bound::Included(last) => format!("={last}"),
+        Bound::Excluded(end) => end.to_string(),
+        Bound::Unbounded => String::new(),
+    };
+    Error::new(
+        ErrorKind::InvalidArgument,
+        format!("a view of {start}..{end} does not lie in a buffer of {len} elements"),
+    )
 }
 
 /// An error unless both sides of a copy have the same length.
@@ -405,7 +439,10 @@ pub(super) fn same_length<T>(target: usize, source: usize) -> Result<()> {
     let size = size_of::<T>() as u64;
     Err(Error::new(
         ErrorKind::InvalidArgument,
-        format!("{source} elements do not fit {target} elements; take a view of the same length"),
+        format!(
+            "the source has {source} elements and the target {target}; both sides of a copy must \
+             be as long, so pass a view or a slice of the other's length"
+        ),
     )
     .with_details(Details::Size {
         expected: (target as u64).saturating_mul(size),

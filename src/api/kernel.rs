@@ -7,10 +7,11 @@
 //! by calling an `unsafe fn`.
 #![allow(unsafe_code)]
 
+use core::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::device::{DeviceArg, Feature};
+use crate::device::{Device, DeviceArg, Feature};
 use crate::error::{Error, ErrorKind, Result};
 use crate::kernel::glsl::{self, GlslRequest};
 use crate::kernel::program::Program;
@@ -51,10 +52,9 @@ use crate::vk::pipeline::Specialization;
 /// # }
 /// # Ok::<(), vkaccel::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Kernel(Arc<Inner>);
 
-#[derive(Debug)]
 struct Inner {
     program: Program,
     slot: Arc<Slot>,
@@ -110,6 +110,11 @@ impl Kernel {
         self.0.program.interface()
     }
 
+    /// The device that it was built for.
+    pub fn device(&self) -> Device {
+        self.0.slot.device()
+    }
+
     /// Launches the kernel on the current stream of its device.
     ///
     /// # Errors
@@ -125,6 +130,15 @@ impl Kernel {
 
     pub(super) fn program(&self) -> &Program {
         &self.0.program
+    }
+}
+
+impl fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kernel")
+            .field("entry", &self.interface().entry)
+            .field("device", &self.device())
+            .finish_non_exhaustive()
     }
 }
 

@@ -51,7 +51,7 @@ impl Stream {
     /// memory is on another device than the stream.
     pub fn write<'a, T: Pod>(&self, dst: impl Into<View<'a, T>>, data: &[T]) -> Result<()> {
         let dst = dst.into();
-        self.check_device(dst.buffer().slot())?;
+        self.check_device(Whose::Buffer, dst.buffer().slot())?;
         same_length::<T>(dst.len(), data.len())?;
         let Some(range) = dst.range() else {
             return Ok(());
@@ -68,7 +68,7 @@ impl Stream {
     /// memory is on another device than the stream.
     pub fn read<'a, T: Pod>(&self, src: impl Into<View<'a, T>>, out: &mut [T]) -> Result<()> {
         let src = src.into();
-        self.check_device(src.buffer().slot())?;
+        self.check_device(Whose::Buffer, src.buffer().slot())?;
         same_length::<T>(out.len(), src.len())?;
         let Some(range) = src.range() else {
             return Ok(());
@@ -101,7 +101,7 @@ impl Stream {
     /// [`ErrorKind::InvalidDevice`] if the memory is on another device than the stream.
     pub fn read_async<'a, T: Pod>(&self, src: impl Into<View<'a, T>>) -> Result<Download<T>> {
         let src = src.into();
-        self.check_device(src.buffer().slot())?;
+        self.check_device(Whose::Buffer, src.buffer().slot())?;
         let Some(range) = src.range() else {
             return Ok(Download::new(None, src.len()));
         };
@@ -120,7 +120,7 @@ impl Stream {
     }
 
     fn fill_bytes<T: Pod>(&self, dst: View<'_, T>, pattern: &[u8]) -> Result<()> {
-        self.check_device(dst.buffer().slot())?;
+        self.check_device(Whose::Buffer, dst.buffer().slot())?;
         let Some(range) = dst.range() else {
             return Ok(());
         };
@@ -142,8 +142,8 @@ impl Stream {
         dst: impl Into<View<'b, T>>,
     ) -> Result<()> {
         let (src, dst) = (src.into(), dst.into());
-        self.check_device(src.buffer().slot())?;
-        self.check_device(dst.buffer().slot())?;
+        self.check_device(Whose::Buffer, src.buffer().slot())?;
+        self.check_device(Whose::Buffer, dst.buffer().slot())?;
         same_length::<T>(dst.len(), src.len())?;
         let (Some(from), Some(to)) = (src.range(), dst.range()) else {
             return Ok(());
@@ -160,32 +160,53 @@ impl Stream {
     ///
     /// [`ErrorKind::ArgumentMismatch`] if the arguments do not fit the kernel's interface,
     /// [`ErrorKind::LimitExceeded`] if the grid or a buffer is too large for the device,
+    /// [`ErrorKind::Unsupported`] if a view starts where the device can't bind it (see
+    /// [`Arg`](crate::Arg)), [`ErrorKind::InvalidArgument`] for a negative grid,
     /// [`ErrorKind::InvalidDevice`] if kernel or memory are on another device than the stream.
     pub fn launch<'a>(&self, kernel: &Kernel, grid: Grid, args: impl Args<'a>) -> Result<()> {
-        self.check_device(kernel.slot())?;
+        self.check_device(Whose::Kernel, kernel.slot())?;
         let (core, _opened) = self.open()?;
         args.with_args(|args| kernel.program().launch(&core, grid, args))
     }
 
-    fn check_device(&self, other: &Arc<Slot>) -> Result<()> {
+    fn check_device(&self, what: Whose, other: &Arc<Slot>) -> Result<()> {
         if Arc::ptr_eq(self.slot(), other) {
             return self.slot().shared().check();
         }
-        Err(wrong_device(self.slot(), other))
+        Err(wrong_device(self.slot(), what, other))
     }
 }
 
+/// What was passed to a stream.
+#[derive(Clone, Copy, Debug)]
+enum Whose {
+    Buffer,
+    Kernel,
+}
+
 #[cold]
-fn wrong_device(stream: &Slot, other: &Slot) -> Error {
+fn wrong_device(stream: &Slot, what: Whose, other: &Slot) -> Error {
+    let (what, way) = match what {
+        Whose::Buffer => (
+            "buffer",
+            "read it with `to_vec`, and upload that on a stream of the other device",
+        ),
+        Whose::Kernel => (
+            "kernel",
+            "build one with `KernelBuilder::device` for that device",
+        ),
+    };
     let text = if stream.runtime_id() == other.runtime_id() {
         format!(
-            "the stream is on {}, but a buffer or kernel is on {}; copy the data over, or use a \
-             stream of that device",
+            "the stream is on {}, but the {what} is on {}; use a stream of that device, or {way}",
             stream.device(),
             other.device()
         )
     } else {
-        "the stream and a buffer or kernel belong to different runtimes".to_owned()
+        format!(
+            "the stream and the {what} were made in different runtimes; make both in the same one, \
+             with `Runtime::enter`"
+        )
     };
     Error::new(ErrorKind::InvalidDevice, text)
 }

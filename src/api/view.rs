@@ -1,8 +1,15 @@
 //! Views: parts of buffers.
 
+use core::fmt;
+use core::ops::RangeBounds;
+
 use bytemuck::Pod;
 
 use super::Buffer;
+use super::buffer::element_range;
+use crate::device::Device;
+use crate::error::Result;
+use crate::kernel::Address;
 use crate::kernel::Arg;
 use crate::kernel::value::MemoryArg;
 use crate::mem::device::Range;
@@ -19,7 +26,7 @@ use crate::mem::device::Range;
 /// assert_eq!(middle.to_vec()?, [2, 3]);
 /// # Ok::<(), vkaccel::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct View<'a, T: Pod> {
     buffer: &'a Buffer<T>,
     start: usize,
@@ -47,6 +54,29 @@ impl<'a, T: Pod> View<'a, T> {
         self.buffer
     }
 
+    /// The device that holds it.
+    pub fn device(&self) -> Device {
+        self.buffer.device()
+    }
+
+    /// The device address of its first byte; 0 in a buffer without bytes.
+    pub fn address(&self) -> Address {
+        match self.buffer.address().get() {
+            0 => Address::new(0),
+            start => Address::new(start + self.start_bytes()),
+        }
+    }
+
+    /// Part of the view, by its elements.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if the range is not inside the view.
+    pub fn view(&self, range: impl RangeBounds<usize>) -> Result<View<'a, T>> {
+        let (start, end) = element_range(range, self.len)?;
+        Ok(View::new(self.buffer, self.start + start, end - start))
+    }
+
     pub(super) fn len_bytes(&self) -> u64 {
         (self.len * size_of::<T>()) as u64
     }
@@ -60,6 +90,16 @@ impl<'a, T: Pod> View<'a, T> {
         self.buffer
             .block()
             .range(self.start_bytes(), self.len_bytes())
+    }
+}
+
+impl<T: Pod> fmt::Debug for View<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("View")
+            .field("buffer", self.buffer)
+            .field("start", &self.start)
+            .field("len", &self.len)
+            .finish()
     }
 }
 

@@ -32,7 +32,8 @@ pub enum ErrorKind {
     ArgumentMismatch,
     /// A number is above what the device allows.
     LimitExceeded,
-    /// The host lends out the memory that a command would write.
+    /// The host lends out the memory that a command would write. Nothing gives it yet: it comes with
+    /// pinned host memory.
     HostBusy,
     /// The device was lost; every later call that uses it gives this error.
     DeviceLost,

@@ -132,8 +132,13 @@ impl fmt::Display for Error {
     }
 }
 
+/// The kind and the text as it is, which is what a `main` that returns the error prints; all there
+/// is with `{:#?}`.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !f.alternate() {
+            return write!(f, "{:?}: {}", self.0.kind, self.0.message);
+        }
         let mut debug = f.debug_struct("Error");
         debug
             .field("kind", &self.0.kind)
@@ -178,6 +183,8 @@ mod tests {
         let error = error.context("opening vulkan:0");
         assert_eq!(error.to_string(), "opening vulkan:0: it failed");
         assert_eq!(error.raw(), Some(-3));
+        assert_eq!(format!("{error:?}"), "Driver: opening vulkan:0: it failed");
+        assert!(format!("{error:#?}").contains("raw: -3"));
         let source = core::error::Error::source(&error).unwrap();
         assert_eq!(source.to_string(), "no such file");
     }

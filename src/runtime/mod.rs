@@ -165,7 +165,8 @@ impl Runtime {
     /// # Errors
     ///
     /// [`ErrorKind::InvalidDevice`] if `device` names no visible device, [`ErrorKind::NoDriver`] or
-    /// [`ErrorKind::NoDevice`] if there is none, [`ErrorKind::Driver`] if the driver refuses.
+    /// [`ErrorKind::NoDevice`] if there is none, [`ErrorKind::Config`] if the list of visible devices
+    /// makes no sense or the validation layer is missing, [`ErrorKind::Driver`] if the driver refuses.
     ///
     /// # Example
     ///

@@ -66,7 +66,9 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`InvalidDevice`](crate::ErrorKind::InvalidDevice) if `device` names no visible device.
+    /// [`InvalidDevice`](crate::ErrorKind::InvalidDevice) if `device` names no visible device;
+    /// [`NoDriver`](crate::ErrorKind::NoDriver), [`NoDevice`](crate::ErrorKind::NoDevice) or
+    /// [`Config`](crate::ErrorKind::Config) if none can be visible.
     pub fn new(device: impl Into<DeviceArg>) -> Result<Self> {
         Self::with_priority(device, 0)
     }
@@ -78,7 +80,9 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`InvalidDevice`](crate::ErrorKind::InvalidDevice) if `device` names no visible device.
+    /// [`InvalidDevice`](crate::ErrorKind::InvalidDevice) if `device` names no visible device;
+    /// [`NoDriver`](crate::ErrorKind::NoDriver), [`NoDevice`](crate::ErrorKind::NoDevice) or
+    /// [`Config`](crate::ErrorKind::Config) if none can be visible.
     pub fn with_priority(device: impl Into<DeviceArg>, priority: i32) -> Result<Self> {
         let runtime = Runtime::current();
         let slot = runtime.slot(&device.into())?;

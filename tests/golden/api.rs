@@ -170,6 +170,10 @@ pub fn current_device_idx() -> Result<usize> {
 ///
 /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the text
 ///   says what was given and what there is.
+/// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
+/// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
+/// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the runtime
+///   was built with, makes no sense.
 /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one that
 ///   had opened a device.
 ///
@@ -200,6 +204,10 @@ pub fn set_device_index(device: impl Into<DeviceArg>) -> Result<()> {
 ///
 /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the text
 ///   says what was given and what there is.
+/// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
+/// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
+/// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the runtime
+///   was built with, makes no sense.
 /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one that
 ///   had opened a device.
 ///
@@ -236,6 +244,10 @@ pub fn set_device_idx(device: impl Into<DeviceArg>) -> Result<()> {
 ///
 /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the text
 ///   says what was given and what there is.
+/// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
+/// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
+/// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the runtime
+///   was built with, makes no sense.
 /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one that
 ///   had opened a device.
 ///
@@ -267,6 +279,10 @@ pub fn get_device_capability(device: impl Into<DeviceArg>) -> Result<DeviceCapab
 ///
 /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the text
 ///   says what was given and what there is.
+/// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
+/// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
+/// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the runtime
+///   was built with, makes no sense.
 /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one that
 ///   had opened a device.
 ///
@@ -330,6 +346,10 @@ pub fn set_stream(stream: &Stream) -> Result<()> {
 ///
 /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the text
 ///   says what was given and what there is.
+/// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
+/// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
+/// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the runtime
+///   was built with, makes no sense.
 /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one that
 ///   had opened a device.
 /// - [`DeviceLost`](crate::ErrorKind::DeviceLost): The device was lost; the text says what it had
@@ -367,6 +387,10 @@ pub fn synchronize(device: impl Into<DeviceArg>) -> Result<()> {
 ///
 /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the text
 ///   says what was given and what there is.
+/// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
+/// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
+/// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the runtime
+///   was built with, makes no sense.
 /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one that
 ///   had opened a device.
 ///
@@ -416,6 +440,10 @@ pub mod memory {
     ///
     /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the
     ///   text says what was given and what there is.
+    /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
+    /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
+    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
+    ///   runtime was built with, makes no sense.
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
     ///   that had opened a device.
     ///
