@@ -116,6 +116,8 @@ const MODULES: &[(&str, &[F])] = &[
             F::ShaderSubgroupExtendedTypes,
             F::ShaderBufferFloat32AtomicAdd,
             F::ShaderSharedFloat32Atomics,
+            F::SubgroupBasic,
+            F::SubgroupArithmetic,
         ],
     ),
 ];

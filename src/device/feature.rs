@@ -3,7 +3,8 @@
 /// A device feature of Vulkan that kernels or the crate itself can need.
 ///
 /// Every one that a device has is enabled when it is opened, unless the runtime's builder leaves
-/// it out.
+/// it out. The subgroup operations are no features to Vulkan, which always has them on where a device
+/// reports them; here they are asked for and left out like the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Feature {
@@ -73,6 +74,22 @@ pub enum Feature {
     ShaderSharedFloat32Atomics,
     /// Atomic addition of 32-bit floats in shared memory.
     ShaderSharedFloat32AtomicAdd,
+    /// Subgroups, and electing one invocation of each.
+    SubgroupBasic,
+    /// Votes in a subgroup.
+    SubgroupVote,
+    /// Sums and the like over a subgroup.
+    SubgroupArithmetic,
+    /// Ballots and broadcasts in a subgroup.
+    SubgroupBallot,
+    /// Values from any invocation of a subgroup.
+    SubgroupShuffle,
+    /// Values from invocations nearby in a subgroup.
+    SubgroupShuffleRelative,
+    /// Sums and the like over parts of a subgroup.
+    SubgroupClustered,
+    /// Values from the other invocations of a group of four.
+    SubgroupQuad,
 }
 
 macro_rules! names {
@@ -125,6 +142,14 @@ names! {
     ShaderBufferFloat32AtomicAdd = "shaderBufferFloat32AtomicAdd",
     ShaderSharedFloat32Atomics = "shaderSharedFloat32Atomics",
     ShaderSharedFloat32AtomicAdd = "shaderSharedFloat32AtomicAdd",
+    SubgroupBasic = "VK_SUBGROUP_FEATURE_BASIC_BIT",
+    SubgroupVote = "VK_SUBGROUP_FEATURE_VOTE_BIT",
+    SubgroupArithmetic = "VK_SUBGROUP_FEATURE_ARITHMETIC_BIT",
+    SubgroupBallot = "VK_SUBGROUP_FEATURE_BALLOT_BIT",
+    SubgroupShuffle = "VK_SUBGROUP_FEATURE_SHUFFLE_BIT",
+    SubgroupShuffleRelative = "VK_SUBGROUP_FEATURE_SHUFFLE_RELATIVE_BIT",
+    SubgroupClustered = "VK_SUBGROUP_FEATURE_CLUSTERED_BIT",
+    SubgroupQuad = "VK_SUBGROUP_FEATURE_QUAD_BIT",
 }
 
 /// A set of features.

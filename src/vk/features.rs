@@ -67,7 +67,9 @@ impl EnableChain {
     pub(crate) fn new(plan: &Plan) -> Self {
         let mut chain = FeatureChain::new(plan.version, |extension| plan.has(extension));
         for feature in plan.features.iter() {
-            *chain.field(feature) = vk::TRUE;
+            if let Some(field) = chain.field(feature) {
+                *field = vk::TRUE;
+            }
         }
         Self(chain)
     }
@@ -106,6 +108,38 @@ pub(super) fn query(
     chain.read()
 }
 
+/// The subgroup operations that compute shaders have, which Vulkan reports as a property.
+pub(super) fn subgroup_operations(
+    properties: &vk::PhysicalDeviceVulkan11Properties<'_>,
+) -> impl Iterator<Item = Feature> {
+    const OPERATIONS: [(vk::SubgroupFeatureFlags, Feature); 8] = [
+        (vk::SubgroupFeatureFlags::BASIC, Feature::SubgroupBasic),
+        (vk::SubgroupFeatureFlags::VOTE, Feature::SubgroupVote),
+        (
+            vk::SubgroupFeatureFlags::ARITHMETIC,
+            Feature::SubgroupArithmetic,
+        ),
+        (vk::SubgroupFeatureFlags::BALLOT, Feature::SubgroupBallot),
+        (vk::SubgroupFeatureFlags::SHUFFLE, Feature::SubgroupShuffle),
+        (
+            vk::SubgroupFeatureFlags::SHUFFLE_RELATIVE,
+            Feature::SubgroupShuffleRelative,
+        ),
+        (
+            vk::SubgroupFeatureFlags::CLUSTERED,
+            Feature::SubgroupClustered,
+        ),
+        (vk::SubgroupFeatureFlags::QUAD, Feature::SubgroupQuad),
+    ];
+    let stages = properties.subgroup_supported_stages;
+    let operations = match stages.contains(vk::ShaderStageFlags::COMPUTE) {
+        true => properties.subgroup_supported_operations,
+        false => vk::SubgroupFeatureFlags::empty(),
+    };
+    let has = move |(bit, feature)| operations.contains(bit).then_some(feature);
+    OPERATIONS.into_iter().filter_map(has)
+}
+
 impl FeatureChain {
     fn new(version: Version, has: impl Fn(Extension) -> bool) -> Self {
         let vulkan12 = version >= Version::NEEDED;
@@ -126,18 +160,19 @@ impl FeatureChain {
         Feature::ALL
             .iter()
             .copied()
-            .filter(|&feature| *self.field(feature) != vk::FALSE)
+            .filter(|&feature| self.field(feature).is_some_and(|field| *field != vk::FALSE))
             .collect()
     }
 
-    /// The table: where Vulkan keeps each feature.
-    fn field(&mut self, feature: Feature) -> &mut vk::Bool32 {
+    /// The table: where Vulkan keeps each feature. Nothing for what it has as a property, which is
+    /// read elsewhere and never enabled.
+    fn field(&mut self, feature: Feature) -> Option<&mut vk::Bool32> {
         let core = &mut self.core.features;
         let v11 = &mut self.vulkan11;
         let v12 = &mut self.vulkan12;
         let subgroup_size = &mut self.subgroup_size_control;
         let float = &mut self.atomic_float;
-        match feature {
+        Some(match feature {
             Feature::RobustBufferAccess => &mut core.robust_buffer_access,
             Feature::ShaderFloat64 => &mut core.shader_float64,
             Feature::ShaderInt64 => &mut core.shader_int64,
@@ -181,7 +216,15 @@ impl FeatureChain {
             Feature::ShaderBufferFloat32AtomicAdd => &mut float.shader_buffer_float32_atomic_add,
             Feature::ShaderSharedFloat32Atomics => &mut float.shader_shared_float32_atomics,
             Feature::ShaderSharedFloat32AtomicAdd => &mut float.shader_shared_float32_atomic_add,
-        }
+            Feature::SubgroupBasic
+            | Feature::SubgroupVote
+            | Feature::SubgroupArithmetic
+            | Feature::SubgroupBallot
+            | Feature::SubgroupShuffle
+            | Feature::SubgroupShuffleRelative
+            | Feature::SubgroupClustered
+            | Feature::SubgroupQuad => return None,
+        })
     }
 }
 
@@ -193,7 +236,11 @@ mod tests {
     fn every_feature_has_a_field_of_its_own() {
         for &feature in Feature::ALL {
             let mut chain = FeatureChain::default();
-            *chain.field(feature) = vk::TRUE;
+            let Some(field) = chain.field(feature) else {
+                assert!(feature.name().starts_with("VK_SUBGROUP_FEATURE_"));
+                continue;
+            };
+            *field = vk::TRUE;
             assert_eq!(chain.read().iter().collect::<Vec<_>>(), [feature]);
         }
     }

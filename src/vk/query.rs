@@ -49,6 +49,8 @@ pub(crate) fn physical_info(
     let usable_version = api_version.min(instance_version);
     let more = MoreProperties::query(instance, physical, usable_version, &extensions);
     let features = features::query(instance, physical, usable_version, &extensions);
+    let subgroups = features::subgroup_operations(&more.vulkan11);
+    let features = features.iter().chain(subgroups).collect();
     Ok(PhysicalInfo {
         name: text(core.device_name_as_c_str()),
         vendor_id: core.vendor_id,

@@ -106,6 +106,8 @@ fn atomics_and_subgroups_need_features_by_memory_and_type() {
             "shaderSubgroupExtendedTypes",
             "shaderBufferFloat32AtomicAdd",
             "shaderSharedFloat32Atomics",
+            "VK_SUBGROUP_FEATURE_BASIC_BIT",
+            "VK_SUBGROUP_FEATURE_ARITHMETIC_BIT",
         ]
     );
 }

@@ -22,16 +22,15 @@ pub(crate) enum Need {
 pub(crate) fn need(capability: Capability) -> Option<Need> {
     use Capability as C;
     Some(match capability {
-        C::Matrix
-        | C::Shader
-        | C::GroupNonUniform
-        | C::GroupNonUniformVote
-        | C::GroupNonUniformArithmetic
-        | C::GroupNonUniformBallot
-        | C::GroupNonUniformShuffle
-        | C::GroupNonUniformShuffleRelative
-        | C::GroupNonUniformClustered
-        | C::GroupNonUniformQuad => Need::Nothing,
+        C::Matrix | C::Shader => Need::Nothing,
+        C::GroupNonUniform => Need::Feature(Feature::SubgroupBasic),
+        C::GroupNonUniformVote => Need::Feature(Feature::SubgroupVote),
+        C::GroupNonUniformArithmetic => Need::Feature(Feature::SubgroupArithmetic),
+        C::GroupNonUniformBallot => Need::Feature(Feature::SubgroupBallot),
+        C::GroupNonUniformShuffle => Need::Feature(Feature::SubgroupShuffle),
+        C::GroupNonUniformShuffleRelative => Need::Feature(Feature::SubgroupShuffleRelative),
+        C::GroupNonUniformClustered => Need::Feature(Feature::SubgroupClustered),
+        C::GroupNonUniformQuad => Need::Feature(Feature::SubgroupQuad),
         C::Float64 => Need::Feature(Feature::ShaderFloat64),
         C::Int64 => Need::Feature(Feature::ShaderInt64),
         C::Int16 => Need::Feature(Feature::ShaderInt16),
