@@ -162,3 +162,32 @@ fn declared_memory_is_kept_alive_and_in_order() {
         );
     });
 }
+
+#[test]
+fn a_table_of_addresses_leads_to_the_declared_buffers() {
+    on_each_device("a_table_of_addresses", |_| {
+        let kernel = kernel("address_table");
+        assert!(kernel.interface().follows_stored_addresses);
+        let buffers: Vec<Buffer<u32>> = (1..=3)
+            .map(|seed| Buffer::from_slice(&[seed, seed * 10, seed * 100]).unwrap())
+            .collect();
+        let addresses: Vec<u64> = buffers.iter().map(|b| b.address().get()).collect();
+        let table = Buffer::from_slice(&addresses).unwrap();
+        let sums = Buffer::<u32>::zeroed(3).unwrap();
+        let grid = Grid::elements(3);
+        let launch = |used: &[Buffer<u32>]| {
+            let mut args = vec![Arg::from(&sums), Arg::from(&table), Arg::from(3)];
+            args.extend(used.iter().map(|buffer| Arg::uses(buffer, Access::Read)));
+            kernel.launch(grid, &args)
+        };
+        let error = launch(&[]).unwrap_err();
+        assert!(error.to_string().contains("Arg::uses"), "{error}");
+        launch(&buffers).unwrap();
+        assert_eq!(sums.to_vec().unwrap(), [111, 222, 333]);
+        // In order behind what was done to those buffers, and before what is done next.
+        buffers[1].fill(5).unwrap();
+        launch(&buffers).unwrap();
+        buffers[1].fill(7).unwrap();
+        assert_eq!(sums.to_vec().unwrap(), [111, 15, 333]);
+    });
+}

@@ -1,6 +1,6 @@
 //! The one pass over a module's words.
 
-use spirv::{AddressingModel, ExecutionModel, Op};
+use spirv::{AddressingModel, Capability, ExecutionModel, Op, StorageClass};
 
 use super::shape::shape;
 use super::{
@@ -33,6 +33,7 @@ pub(super) fn parse(words: &[u32]) -> Result<Module> {
     };
     let mut memory_models = 0;
     let mut open: Option<(u32, usize)> = None;
+    let mut idle_at = Vec::new();
     let mut at = HEADER_WORDS;
     while at < words.len() {
         let span = cut(words, at)?;
@@ -43,6 +44,13 @@ pub(super) fn parse(words: &[u32]) -> Result<Module> {
             shape: span.shape,
             words: &words[at..at + span.len as usize],
         };
+        if instruction.words == RUNTIME_ARRAYS {
+            // Judged at the end, when the variables are known.
+            idle_at.push(at);
+            module.spans.push(span);
+            at += RUNTIME_ARRAYS.len();
+            continue;
+        }
         define(&mut module, &instruction)?;
         match instruction.op {
             Op::MemoryModel => memory_models += 1,
@@ -83,7 +91,38 @@ pub(super) fn parse(words: &[u32]) -> Result<Module> {
         return Err(truncated("its last function has no end"));
     }
     functions_are_there(&module)?;
+    if !idle_at.is_empty() && has_runtime_descriptor_array(&module) {
+        return Err(capability::refusal(RUNTIME_ARRAYS[1]));
+    }
+    for at in idle_at {
+        // A driver must not see it either: it would want the feature. Every module has `Shader`.
+        module.words[at + 1] = Capability::Shader as u32;
+    }
     Ok(module)
+}
+
+/// The instruction that declares arrays of descriptors without a size. glslang also writes it for
+/// an array without a size of addresses, which asks nothing of a device.
+const RUNTIME_ARRAYS: [u32; 2] = [
+    (2 << 16) | Op::Capability as u32,
+    Capability::RuntimeDescriptorArray as u32,
+];
+
+/// Whether a variable is an array of descriptors without a size.
+fn has_runtime_descriptor_array(module: &Module) -> bool {
+    let descriptors = [
+        StorageClass::UniformConstant as u32,
+        StorageClass::Uniform as u32,
+        StorageClass::StorageBuffer as u32,
+    ];
+    module.globals().any(|variable| {
+        let array = module
+            .find(variable.result_type())
+            .filter(|pointer| variable.op == Op::Variable && pointer.op == Op::TypePointer)
+            .filter(|pointer| pointer.operand(0).is_ok_and(|c| descriptors.contains(&c)))
+            .and_then(|pointer| module.find(pointer.operand(1).ok()?));
+        array.is_some_and(|pointee| pointee.op == Op::TypeRuntimeArray)
+    })
 }
 
 /// Whether every function that is called is there.
