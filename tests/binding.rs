@@ -20,11 +20,14 @@ fn done_or_refused(launched: Result<()>, fits: bool, numbers: (u64, u64)) -> boo
     false
 }
 
-/// What was asked for, and the limit.
+/// What was asked for, and what the device takes.
 #[track_caller]
 fn limit(error: &Error) -> (u64, u64) {
     match error.details() {
         Some(Details::Limit { asked, limit, .. }) => (*asked, *limit),
+        Some(Details::Alignment {
+            offset, alignment, ..
+        }) => (*offset, *alignment),
         _ => panic!("no limit: {error}"),
     }
 }

@@ -70,7 +70,10 @@ fn an_address_that_the_shader_cannot_use_is_refused() {
         let error = launch(aside.into()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ArgumentMismatch);
         assert!(
-            matches!(error.details(), Some(Details::Limit { limit: 16, .. })),
+            matches!(
+                error.details(),
+                Some(Details::Alignment { alignment: 16, .. })
+            ),
             "{error}"
         );
         let short = header.view(..4).unwrap();

@@ -321,8 +321,8 @@ fn views_are_bound_where_they_start_or_refused() {
                 assert!(
                     matches!(
                         error.details(),
-                        Some(Details::Limit { asked, limit, .. })
-                            if (*asked, *limit) == (offset, alignment)
+                        Some(Details::Alignment { offset: at, alignment: multiple, .. })
+                            if (*at, *multiple) == (offset, alignment)
                     ),
                     "{error}"
                 );

@@ -14,6 +14,18 @@ pub enum Details {
         /// What the device allows.
         limit: u64,
     },
+    /// A start of memory that is no multiple of what it must be one of.
+    #[non_exhaustive]
+    Alignment {
+        /// What asks for it: a limit's Vulkan name, as `minStorageBufferOffsetAlignment`, or the
+        /// shader's `buffer_reference_align`.
+        name: String,
+        /// Where the memory starts: for a limit the bytes from the start of its buffer, else its
+        /// address.
+        offset: u64,
+        /// What it must be a multiple of, in bytes.
+        alignment: u64,
+    },
     /// A size in bytes that must be met exactly.
     #[non_exhaustive]
     Size {

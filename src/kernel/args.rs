@@ -31,6 +31,18 @@ impl Address {
 /// 32-bit float members; [`Arg::f64`] and [`Arg::f16`] make the other floats. Vectors, arrays and
 /// structs come from [`Arg::block`].
 ///
+/// # Views
+///
+/// A whole buffer fits every slot. A view fits a descriptor where its first byte, counted from the
+/// start of its buffer, is a multiple of the device's
+/// [`min_storage_buffer_offset_alignment`](crate::DeviceLimits::min_storage_buffer_offset_alignment)
+/// (for uniform buffers, of
+/// [`min_uniform_buffer_offset_alignment`](crate::DeviceLimits::min_uniform_buffer_offset_alignment)):
+/// any power of two from 1 to 256 bytes, so 256 fits every device. Other views are refused with
+/// [`Details::Alignment`](crate::Details::Alignment). Where the shader takes an address there is no
+/// such rule: a view may start at any element, as long as the shader declares no larger
+/// `buffer_reference_align` than that (GLSL's default is 16 bytes).
+///
 /// # Example
 ///
 /// ```

@@ -220,10 +220,10 @@ pub(super) fn misaligned<M: Owner>(
             argument(index, slot),
         ),
     )
-    .with_details(Details::Limit {
+    .with_details(Details::Alignment {
         name: String::from(name),
-        asked: offset,
-        limit: alignment,
+        offset,
+        alignment,
     })
 }
 
@@ -270,14 +270,15 @@ pub(super) fn misaligned_address(
     alignment: u32,
 ) -> Error {
     mismatch(format!(
-        "{} is the address {address:#x}, and the shader relies on a multiple of {alignment} \
-         bytes; start the view at such a byte",
+        "{} is the address {address:#x}, and the shader relies on a multiple of {alignment} bytes \
+         (its buffer_reference_align, 16 where it says nothing); start the view at such a byte, or \
+         declare the alignment of one element",
         argument(index, Slot::Member(member)),
     ))
-    .with_details(Details::Limit {
+    .with_details(Details::Alignment {
         name: String::from("buffer_reference_align"),
-        asked: address,
-        limit: u64::from(alignment),
+        offset: address,
+        alignment: u64::from(alignment),
     })
 }
 

@@ -50,10 +50,10 @@ fn a_view_that_the_device_cannot_bind_says_where_it_starts_in_its_buffer() {
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         assert_eq!(
             error.details(),
-            Some(&Details::Limit {
+            Some(&Details::Alignment {
                 name: "minStorageBufferOffsetAlignment".into(),
-                asked: start,
-                limit: 16,
+                offset: start,
+                alignment: 16,
             })
         );
         says(&error, &["argument 0 (`data`)", &format!("byte {start}")]);
@@ -196,10 +196,10 @@ fn an_address_keeps_the_shaders_alignment_and_fixed_part() {
     assert_eq!(error.kind(), ErrorKind::ArgumentMismatch);
     assert_eq!(
         error.details(),
-        Some(&Details::Limit {
+        Some(&Details::Alignment {
             name: "buffer_reference_align".into(),
-            asked: ADDRESS + 8,
-            limit: 16,
+            offset: ADDRESS + 8,
+            alignment: 16,
         })
     );
     says(&error, &["argument 1 (`dst`)", "16 bytes"]);
