@@ -8,8 +8,10 @@ use super::value::{ArgValue, Argument, Memory, MemoryArg};
 
 /// The device address of a buffer.
 ///
-/// It stays the same for as long as the buffer lives. A kernel may find addresses in memory only
-/// when the launch says with [`Arg::uses`] which memory they lead to.
+/// It stays the same for as long as the buffer lives. To hand a buffer to a shader that takes its
+/// address, pass the buffer itself. The address alone is for what the shader finds elsewhere: in
+/// memory (a table, a list), or in a block of push constants. It says nothing of what is behind it,
+/// so the launch does, with [`Arg::uses`]; that has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Address(u64);
 
@@ -137,10 +139,52 @@ impl<'a> Arg<'a> {
         Self(ArgValue::Block(bytes))
     }
 
-    /// Declares memory that the kernel reaches through addresses which it finds in other memory.
+    /// Declares memory that the kernel reaches through addresses which the launch does not see:
+    /// those that it finds in other memory, those that it makes from plain numbers (`uint64_t`,
+    /// `uvec2`), an [`Address`] as an argument, and addresses in an [`Arg::block`].
     ///
     /// It fills no slot and stands anywhere among the arguments. The launch is then ordered against
     /// other commands that use this memory, and keeps it alive. `memory` is a buffer or a view.
+    ///
+    /// A launch of such a kernel is refused without any `uses`; that they name all of the memory is
+    /// for the caller to see. What is left out is not ordered, and may be freed while it is in use.
+    ///
+    /// # Example
+    ///
+    /// A table of buffers. `table[i].word[k]` needs nothing but addresses; a table behind an address
+    /// itself, indexed as `table[i].word` with `GL_EXT_buffer_reference2`, is arithmetic on
+    /// addresses, which needs 64-bit integers ([`Feature::ShaderInt64`](crate::Feature)) of the
+    /// device.
+    ///
+    /// ```
+    /// # #[cfg(feature = "glsl")] {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// use vkaccel::{Access, Arg, Buffer, Grid, Kernel};
+    ///
+    /// let builder = Kernel::builder(
+    ///     "#version 450
+    ///      #extension GL_EXT_buffer_reference : require
+    ///      layout(local_size_x = 64) in;
+    ///      layout(buffer_reference, buffer_reference_align = 4) readonly buffer Words { uint word[]; };
+    ///      layout(set = 0, binding = 0) buffer Sums { uint sum[]; };
+    ///      layout(set = 0, binding = 1) readonly buffer Table { Words table[]; };
+    ///      void main() {
+    ///          uint i = gl_GlobalInvocationID.x;
+    ///          if (i < table.length()) sum[i] = table[i].word[0] + table[i].word[1];
+    ///      }",
+    /// );
+    /// // SAFETY: each buffer has the two words that the shader reads, and `sum` is as long as `table`.
+    /// let add = unsafe { builder.build_unchecked() }?;
+    ///
+    /// let (a, b) = (Buffer::from_slice(&[1u32, 2])?, Buffer::from_slice(&[30u32, 40])?);
+    /// let table = Buffer::from_slice(&[a.address().get(), b.address().get()])?;
+    /// let sum = Buffer::<u32>::zeroed(2)?;
+    /// let (use_a, use_b) = (Arg::uses(&a, Access::Read), Arg::uses(&b, Access::Read));
+    /// add.launch(Grid::elements(2), (&sum, &table, use_a, use_b))?;
+    /// assert_eq!(sum.to_vec()?, [3, 70]);
+    /// # }
+    /// # Ok::<(), vkaccel::Error>(())
+    /// ```
     pub fn uses(memory: impl Into<Self>, access: Access) -> Self {
         Self(memory.into().0.uses(access))
     }

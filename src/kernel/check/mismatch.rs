@@ -291,8 +291,20 @@ pub(super) fn uses_missing(cause: &str) -> Error {
     ))
 }
 
+/// A bare address, of which the launch does not know what is behind it.
+#[cold]
+pub(super) fn bare_address(index: usize, member: &Member) -> Error {
+    mismatch(format!(
+        "{} is a bare address, which does not say what memory is behind it: pass the buffer itself, \
+         whose address is taken then; or add `Arg::uses(&buffer, access)`, for commands to keep \
+         their order",
+        argument(index, Slot::Member(member))
+    ))
+}
+
 /// The cause for [`uses_missing`]: the shader loads addresses from memory.
-pub(super) const STORED: &str = "the shader follows addresses that it finds in memory";
+pub(super) const STORED: &str =
+    "the shader follows addresses that it finds in memory or makes from numbers";
 
 /// The cause for [`uses_missing`]: an argument carries addresses whose memory is not known.
 #[cold]

@@ -253,7 +253,9 @@ impl<'p> Planner<'p> {
                 self.address_of(index, member, memory)
             }
             (Type::Address { align_bytes, .. }, ArgValue::Address(address)) => {
-                self.knows_addresses(index, member)?;
+                if !self.declares {
+                    return Err(mismatch::bare_address(index, member));
+                }
                 self.address(index, member, address.get(), *align_bytes)
             }
             _ => Err(mismatch::kind(index, Slot::Member(member), value)),
@@ -278,8 +280,10 @@ impl<'p> Planner<'p> {
             Some(block) if is_last => covered(block, member).any(|member| has_address(&member.ty)),
             _ => has_address(&member.ty),
         };
-        if carries_addresses {
-            self.knows_addresses(index, member)?;
+        if carries_addresses && !self.declares {
+            return Err(mismatch::uses_missing(&mismatch::carries_addresses(
+                index, member,
+            )));
         }
         self.put(member, bytes);
         Ok(())
@@ -331,15 +335,6 @@ impl<'p> Planner<'p> {
         }
         self.put(member, &address.to_le_bytes());
         Ok(())
-    }
-
-    fn knows_addresses(&self, index: usize, member: &Member) -> Result<()> {
-        match self.declares {
-            true => Ok(()),
-            false => Err(mismatch::uses_missing(&mismatch::carries_addresses(
-                index, member,
-            ))),
-        }
     }
 
     fn touch<M>(

@@ -265,7 +265,7 @@ fn bare_addresses_need_their_memory_declared() {
     let uses = view(0, 64).uses(Access::Read);
     says(
         &refused(&copier(), &[bare, view(0, 64), n]),
-        &["argument 0 (`src`)", "Arg::uses"],
+        &["argument 0 (`src`)", "pass the buffer itself", "Arg::uses"],
     );
     let plan = launch(&copier(), &[bare, view(0, 64), n, uses]).unwrap();
     assert_eq!(plan.push[..8], ADDRESS.to_le_bytes());
