@@ -105,6 +105,8 @@ impl<'a> Arg<'a> {
     ///
     /// # Example
     ///
+    /// The derives come from bytemuck itself: `cargo add bytemuck --features derive`.
+    ///
     /// ```
     /// use vkaccel::Arg;
     ///
