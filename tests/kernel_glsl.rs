@@ -276,3 +276,36 @@ fn without_robust_access_no_kernel_counts_as_checked() {
         assert_eq!(words.to_vec().unwrap(), [3, 3]);
     });
 }
+
+#[test]
+fn errors_name_the_file_that_the_kernel_came_from() {
+    on_each_device("errors_name_the_file", |_| {
+        let source = "#version 450
+            layout(local_size_x = 64) in;
+            layout(set = 0, binding = 0) buffer Words { uint words[]; };
+            void main() { words[0] = 1; }";
+        let file = "shaders/scan.comp";
+        let kernel = Kernel::builder(source).file(file).build().unwrap();
+        let error = kernel.launch(Grid::groups(1), ()).unwrap_err().to_string();
+        assert!(
+            error.starts_with("kernel `main` of shaders/scan.comp: "),
+            "{error}"
+        );
+        let kernel = Kernel::from_glsl(source).unwrap();
+        let error = kernel.launch(Grid::groups(1), ()).unwrap_err().to_string();
+        assert!(error.starts_with("kernel `main`: "), "{error}");
+    });
+}
+
+#[test]
+fn a_workgroup_larger_than_the_devices_is_refused_with_its_limit() {
+    on_each_device("a_workgroup_larger_than_the_devices", |_| {
+        let source = "#version 450\nlayout(local_size_z = 1000000) in;\nvoid main() {}";
+        let error = Kernel::from_glsl(source).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
+        assert!(
+            error.to_string().contains("maxComputeWorkGroupSize[2]"),
+            "{error}"
+        );
+    });
+}

@@ -179,6 +179,8 @@ struct Loaded {
     slot: Arc<Slot>,
     module: Module,
     interface: Interface,
+    /// Where the source came from.
+    file: Option<PathBuf>,
     /// The bits of the specialization constants that were set, by id.
     specialization: Vec<(u32, u64)>,
     /// Whether the module is known to be valid SPIR-V.
@@ -266,6 +268,7 @@ impl KernelBuilder<'_> {
             slot,
             module,
             interface,
+            file: self.file,
             specialization: bits,
             valid,
         })
@@ -335,8 +338,10 @@ impl Loaded {
                 ),
             ));
         }
-        check::check_program(&self.interface, &plan.limits, plan.features)?;
         let interface = self.interface.clone();
+        check::check_program(&interface, &plan.limits, plan.features).map_err(|error| {
+            error.context(check::kernel_name(&interface.entry, self.file.as_deref()))
+        })?;
         let constants = interface.spec_constants.iter();
         let specialization: Vec<_> = constants
             .filter_map(|constant| {
@@ -353,7 +358,15 @@ impl Loaded {
             })
             .collect();
         // SAFETY: the caller vouches for the words; the interface was read from them.
-        let program = unsafe { Program::new(&opened.device, words, interface, &specialization) }?;
+        let program = unsafe {
+            Program::new(
+                &opened.device,
+                words,
+                interface,
+                self.file.clone(),
+                &specialization,
+            )
+        }?;
         Ok(Kernel(Arc::new(Inner {
             program,
             slot: Arc::clone(&self.slot),

@@ -7,6 +7,7 @@
 #![allow(unsafe_code)]
 
 use std::cell::RefCell;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::args::Arg;
@@ -25,6 +26,8 @@ use crate::vk::{Device, Pipeline, Segment};
 #[derive(Debug)]
 pub(crate) struct Program {
     interface: Interface,
+    /// Where the source came from, for errors.
+    file: Option<PathBuf>,
     pipeline: Arc<Pipeline>,
     device: Arc<Device>,
 }
@@ -49,12 +52,14 @@ impl Program {
         device: &Arc<Device>,
         words: &[u32],
         interface: Interface,
+        file: Option<PathBuf>,
         specialization: &[Specialization],
     ) -> Result<Self> {
         // SAFETY: the caller vouches for the words.
         let pipeline = unsafe { Pipeline::new(device, words, &interface, specialization) }?;
         Ok(Self {
             interface,
+            file,
             pipeline,
             device: Arc::clone(device),
         })
@@ -94,7 +99,8 @@ impl Program {
             grid,
             args,
             plan,
-        )?;
+        )
+        .map_err(|error| error.context(self.name()))?;
         uses.clear();
         let stand_in = match plan
             .descriptors
@@ -174,12 +180,17 @@ impl Program {
     }
 
     #[cold]
+    fn name(&self) -> String {
+        check::kernel_name(&self.interface.entry, self.file.as_deref())
+    }
+
+    #[cold]
     fn wrong_device(&self, index: usize) -> Error {
         Error::new(
             ErrorKind::InvalidDevice,
             format!(
-                "kernel `{}`: argument {index} is not memory of {}; copy it to that device first",
-                self.interface.entry,
+                "{}: argument {index} is not memory of {}; copy it to that device first",
+                self.name(),
                 self.device.name()
             ),
         )

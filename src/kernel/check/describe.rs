@@ -1,9 +1,18 @@
 //! The words for slots, types and arguments in error texts.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use crate::kernel::interface::{Access, Binding, BindingKind, Interface, Member, Scalar, Type};
 use crate::kernel::value::{ArgValue, MemoryArg};
+
+/// A kernel, as errors call it; `file` is where its source came from, where that is known.
+pub(crate) fn kernel_name(entry: &str, file: Option<&Path>) -> String {
+    match file {
+        Some(file) => format!("kernel `{entry}` of {}", file.display()),
+        None => format!("kernel `{entry}`"),
+    }
+}
 
 /// What one argument of a launch fills.
 #[derive(Clone, Copy, Debug)]
@@ -134,5 +143,20 @@ pub(super) fn given_memory<M>(memory: &MemoryArg<'_, M>) -> String {
     match element {
         1 => format!("a buffer of {bytes} bytes"),
         _ => format!("a buffer of {bytes} bytes ({len} elements of {element})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_is_called_by_its_entry_point_and_its_file() {
+        assert_eq!(kernel_name("main", None), "kernel `main`");
+        let file = Path::new("shaders/scan.comp");
+        assert_eq!(
+            kernel_name("main", Some(file)),
+            "kernel `main` of shaders/scan.comp"
+        );
     }
 }

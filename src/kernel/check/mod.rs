@@ -8,5 +8,6 @@ mod program;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use describe::kernel_name;
 pub(crate) use plan::{Plan, plan};
 pub(crate) use program::check_program;

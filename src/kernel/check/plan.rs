@@ -59,8 +59,8 @@ pub(crate) struct MemoryUse {
 /// # Errors
 ///
 /// `ArgumentMismatch`, `LimitExceeded`, `Unsupported` (a view that the device can't bind) and
-/// `InvalidArgument` (a negative count), each with figures and a text that names the kernel, the
-/// argument and what to do.
+/// `InvalidArgument` (a negative count), each with figures and a text that names the argument and
+/// what to do. Naming the kernel is left to the caller.
 pub(crate) fn plan<'a, A: Argument<'a>>(
     interface: &Interface,
     limits: &DeviceLimits,
@@ -76,7 +76,6 @@ pub(crate) fn plan<'a, A: Argument<'a>>(
         declares: false,
     }
     .run(grid, args)
-    .map_err(|error| error.context(format_args!("kernel `{}`", interface.entry)))
 }
 
 struct Planner<'p> {

@@ -22,7 +22,6 @@ pub(crate) fn check_program(
     features_are_there(interface.required_features, features)
         .and_then(|()| workgroup_fits(interface, limits))
         .and_then(|()| resources_fit(interface, limits))
-        .map_err(|error| error.context(format_args!("kernel `{}`", interface.entry)))
 }
 
 fn features_are_there(required: FeatureSet, enabled: FeatureSet) -> Result<()> {
