@@ -15,18 +15,52 @@ pub(crate) const VARIABLE: &str = "VKACCEL_VISIBLE_DEVICES";
 
 const UUID_PREFIX: &str = "uuid:";
 
+/// A list of visible devices, and who set it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct List<'a> {
+    entries: &'a str,
+    origin: &'static str,
+}
+
+impl<'a> List<'a> {
+    /// The list of the environment variable.
+    pub(crate) const fn of_environment(entries: &'a str) -> Self {
+        Self {
+            entries,
+            origin: VARIABLE,
+        }
+    }
+
+    /// The list that a runtime's builder was given.
+    pub(crate) const fn of_builder(entries: &'a str) -> Self {
+        Self {
+            entries,
+            origin: "RuntimeBuilder::visible_devices",
+        }
+    }
+
+    /// Why a device is not visible that the list does not name.
+    pub(super) fn hides(self) -> String {
+        let Self { entries, origin } = self;
+        match entries.trim() {
+            "" => format!("hidden: the list of visible devices ({origin}) is empty"),
+            _ => format!("hidden: not in the list of visible devices {entries:?} ({origin})"),
+        }
+    }
+}
+
 /// The positions in `uuids` that the list makes visible, in the order in which they are numbered.
 /// Without a list, all; an empty one hides all.
 ///
 /// # Errors
 ///
 /// [`ErrorKind::Config`] for a list that can't be meant.
-pub(crate) fn visible(list: Option<&str>, uuids: &[[u8; 16]]) -> Result<Vec<usize>> {
+pub(crate) fn visible(list: Option<List<'_>>, uuids: &[[u8; 16]]) -> Result<Vec<usize>> {
     let Some(list) = list else {
         return Ok((0..uuids.len()).collect());
     };
     let mut chosen = Vec::new();
-    for entry in list.split(',').map(str::trim) {
+    for entry in list.entries.split(',').map(str::trim) {
         let position = match read(entry, uuids) {
             Entry::Device(position) => position,
             Entry::Nothing => break,
@@ -92,17 +126,16 @@ fn read_uuid(prefix: &str, uuids: &[[u8; 16]]) -> Entry {
 }
 
 #[cold]
-fn refused(list: &str, why: &str) -> Error {
+fn refused(list: List<'_>, why: &str) -> Error {
+    let List { entries, origin } = list;
     Error::new(
         ErrorKind::Config,
-        format!(
-            "the list of visible devices {list:?} ({VARIABLE}, or the runtime's builder) {why}"
-        ),
+        format!("the list of visible devices {entries:?} ({origin}) {why}"),
     )
 }
 
 #[cold]
-fn twice(list: &str, entry: &str, position: usize) -> Error {
+fn twice(list: List<'_>, entry: &str, position: usize) -> Error {
     refused(
         list,
         &format!("names one device twice: {entry:?} is device {position} again"),
@@ -110,7 +143,7 @@ fn twice(list: &str, entry: &str, position: usize) -> Error {
 }
 
 #[cold]
-fn ambiguous(list: &str, entry: &str, several: &[usize]) -> Error {
+fn ambiguous(list: List<'_>, entry: &str, several: &[usize]) -> Error {
     let several: Vec<String> = several.iter().map(usize::to_string).collect();
     refused(
         list,
@@ -122,7 +155,7 @@ fn ambiguous(list: &str, entry: &str, several: &[usize]) -> Error {
 }
 
 #[cold]
-fn malformed(list: &str, entry: &str) -> Error {
+fn malformed(list: List<'_>, entry: &str) -> Error {
     refused(
         list,
         &format!(
@@ -152,11 +185,11 @@ mod tests {
     }
 
     fn parse(list: &str) -> Vec<usize> {
-        visible(Some(list), &four()).unwrap()
+        visible(Some(List::of_environment(list)), &four()).unwrap()
     }
 
     fn refusal(list: &str) -> String {
-        let error = visible(Some(list), &four()).unwrap_err();
+        let error = visible(Some(List::of_environment(list)), &four()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Config, "{error}");
         error.to_string()
     }
@@ -226,10 +259,24 @@ mod tests {
     }
 
     #[test]
+    fn the_texts_name_who_set_the_list() {
+        let list = List::of_builder("0,0");
+        let refusal = visible(Some(list), &four()).unwrap_err().to_string();
+        for text in [refusal, list.hides(), List::of_builder("").hides()] {
+            assert!(text.contains("RuntimeBuilder::visible_devices"), "{text}");
+            assert!(!text.contains(VARIABLE), "{text}");
+        }
+        assert!(List::of_environment("").hides().contains(VARIABLE));
+    }
+
+    #[test]
     fn a_missing_identity_is_never_found() {
         let two = [[0; 16], uuid([0, 0, 0, 1])];
-        assert_eq!(visible(Some("uuid:00"), &two).unwrap(), [1]);
-        assert_eq!(visible(Some("0"), &two).unwrap(), [0]);
+        assert_eq!(
+            visible(Some(List::of_environment("uuid:00")), &two).unwrap(),
+            [1]
+        );
+        assert_eq!(visible(Some(List::of_environment("0")), &two).unwrap(), [0]);
     }
 
     #[test]

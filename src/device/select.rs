@@ -72,7 +72,7 @@ impl Selection {
 /// # Errors
 ///
 /// [`ErrorKind::Config`] for a list that can't be meant.
-pub(crate) fn select(infos: &[PhysicalInfo], list: Option<&str>) -> Result<Selection> {
+pub(crate) fn select(infos: &[PhysicalInfo], list: Option<mask::List<'_>>) -> Result<Selection> {
     let mut left_out: Vec<Option<String>> = infos.iter().map(lacking).collect();
 
     let mut by_preference: Vec<usize> = (0..infos.len())
@@ -108,7 +108,7 @@ pub(crate) fn select(infos: &[PhysicalInfo], list: Option<&str>) -> Result<Selec
         let reason = match left_out[position].take() {
             Some(reason) => reason,
             None if visible.contains(&position) => continue,
-            None => hidden(list.unwrap_or_default()),
+            None => list.map(mask::List::hides).unwrap_or_default(),
         };
         candidates.push(Candidate {
             accepted: false,
@@ -281,20 +281,6 @@ fn driver(info: &PhysicalInfo) -> &str {
         "of unknown name"
     } else {
         &info.driver.name
-    }
-}
-
-fn hidden(list: &str) -> String {
-    if list.trim().is_empty() {
-        format!(
-            "hidden: the list of visible devices ({}) is empty",
-            mask::VARIABLE
-        )
-    } else {
-        format!(
-            "hidden: not in the list of visible devices {list:?} ({})",
-            mask::VARIABLE
-        )
     }
 }
 

@@ -2,11 +2,12 @@ use super::super::info::{DeviceType, PciAddress};
 use super::super::samples::{
     intel_integrated, lavapipe, moltenvk, nvidia_card, radv_card, swiftshader, uuid,
 };
+use super::mask::List;
 use super::*;
 
 /// The names of the visible devices, in the order of their indexes.
 fn names(infos: &[PhysicalInfo], list: Option<&str>) -> Vec<String> {
-    let selection = select(infos, list).unwrap();
+    let selection = select(infos, list.map(List::of_environment)).unwrap();
     assert_eq!(selection.candidates.len(), infos.len());
     for (index, &position) in selection.visible.iter().enumerate() {
         let candidate = &selection.candidates[index];
@@ -24,7 +25,7 @@ fn names(infos: &[PhysicalInfo], list: Option<&str>) -> Vec<String> {
 
 /// The reason of the last candidate, which is left out.
 fn reason(infos: &[PhysicalInfo], list: Option<&str>) -> String {
-    let selection = select(infos, list).unwrap();
+    let selection = select(infos, list.map(List::of_environment)).unwrap();
     let last = selection.candidates.last().unwrap();
     assert!(!last.accepted, "{last:?}");
     last.reason.clone()
@@ -242,7 +243,7 @@ fn the_list_speaks_of_selected_devices_and_what_it_hides_says_so() {
     );
     assert_eq!(names(&infos, Some("uuid:6d65")), [lavapipe().name]);
     assert_eq!(names(&infos, Some("1,7,0")), [lavapipe().name]);
-    let selection = select(&infos, Some("2,0")).unwrap();
+    let selection = select(&infos, Some(List::of_environment("2,0"))).unwrap();
     let left_out: Vec<_> = selection.candidates[2..]
         .iter()
         .map(|candidate| (candidate.name.as_str(), candidate.reason.as_str()))
@@ -254,7 +255,7 @@ fn the_list_speaks_of_selected_devices_and_what_it_hides_says_so() {
     );
     assert!(left_out[1].0 == "old" && left_out[1].1.contains("1.1.0 only"));
     assert!(reason(&infos, Some("")).contains("is empty"));
-    let error = select(&infos, Some("0,0")).unwrap_err();
+    let error = select(&infos, Some(List::of_environment("0,0"))).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config);
 }
 
@@ -263,7 +264,7 @@ fn a_process_without_devices_is_told_why() {
     let error = select(&[], None).unwrap().no_device();
     assert_eq!(error.kind(), ErrorKind::NoDevice);
     assert!(error.to_string().contains("is a driver installed"));
-    let selection = select(&[lavapipe()], Some("")).unwrap();
+    let selection = select(&[lavapipe()], Some(List::of_environment(""))).unwrap();
     let message = selection.no_device().to_string();
     assert!(message.contains("llvmpipe"), "{message}");
     assert!(message.contains("is empty"), "{message}");

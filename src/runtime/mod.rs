@@ -9,6 +9,7 @@ mod slot;
 mod stream;
 
 use core::fmt;
+use std::ffi::OsStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -262,12 +263,14 @@ impl Runtime {
     fn probe_now(&self) -> Result<Probed> {
         let shared = &self.0.shared;
         let infos = shared.new_instance()?.physical_infos()?;
-        let variable = std::env::var(mask::VARIABLE).ok();
-        let list = shared
-            .config
-            .visible_devices
-            .as_deref()
-            .or(variable.as_deref());
+        // What is not Unicode is no entry either, and said so.
+        let variable = std::env::var_os(mask::VARIABLE);
+        let variable = variable.as_deref().map(OsStr::to_string_lossy);
+        let list = match (&shared.config.visible_devices, &variable) {
+            (Some(list), _) => Some(mask::List::of_builder(list)),
+            (None, Some(list)) => Some(mask::List::of_environment(list)),
+            (None, None) => None,
+        };
         let selection = select::select(&infos, list)?;
         let slots = selection
             .visible

@@ -1,6 +1,7 @@
 //! Which of the devices of real machines are taken, in which order, and why not the others.
 
 use super::super::info::{DeviceType, PhysicalInfo};
+use super::super::mask::List;
 use super::super::select::{Selection, select};
 use super::super::uuid;
 use super::{device, names};
@@ -27,9 +28,9 @@ fn a_laptops_card_comes_before_its_processor() {
     for infos in both_orders(["intel-uhd-630-windows", "nvidia-gtx-1650"]) {
         let selection = select(&infos, None).unwrap();
         assert_eq!(drivers(&infos, &selection), ["NVIDIA", "Intel Corporation"]);
-        let hidden = select(&infos, Some("1")).unwrap();
+        let hidden = select(&infos, Some(List::of_environment("1"))).unwrap();
         assert_eq!(drivers(&infos, &hidden), ["Intel Corporation"]);
-        let named = select(&infos, Some("uuid:57cd12f8")).unwrap();
+        let named = select(&infos, Some(List::of_environment("uuid:57cd12f8"))).unwrap();
         assert_eq!(drivers(&infos, &named), ["NVIDIA"]);
     }
 }
@@ -141,7 +142,7 @@ fn all_recorded_devices_in_one_machine_are_ordered_by_sort() {
             continue;
         }
         let list = format!("uuid:{}", uuid::digits(&infos[at].uuid));
-        let found = select(&infos, Some(&list)).unwrap();
+        let found = select(&infos, Some(List::of_environment(&list))).unwrap();
         assert_eq!(found.visible, [selection.visible[index]], "{list}");
     }
 }
