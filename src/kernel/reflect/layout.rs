@@ -2,7 +2,8 @@
 
 use spirv::{Decoration, StorageClass};
 
-use crate::error::{Error, ErrorKind, Result};
+use super::lengths::array_len;
+use crate::error::Result;
 use crate::kernel::interface::{Access, Member, Scalar, Type};
 use crate::kernel::spirv::{Constants, Module, Ty, Types, damaged, unsupported};
 
@@ -201,35 +202,6 @@ impl<'a> Layout<'a> {
             align_bytes: align.unwrap_or(1),
             members,
         })
-    }
-}
-
-/// The length of an array.
-///
-/// # Errors
-///
-/// `InvalidModule`, or `InvalidArgument` where specialization can change it, where it is less than
-/// 1; `Unsupported` where it cannot be computed.
-pub(super) fn array_len(constants: &Constants<'_>, id: u32) -> Result<u64> {
-    let constant = constants.get(id).ok_or_else(|| {
-        unsupported(format!(
-            "an array's length is computed as %{id} in a way that cannot be followed; use integer \
-             arithmetic on specialization constants"
-        ))
-    })?;
-    match u64::try_from(constant.integer()) {
-        Ok(len) if len >= 1 => Ok(len),
-        _ => {
-            let text = format!("an array has {} elements (%{id})", constant.integer());
-            Err(if constant.specialized {
-                Error::new(
-                    ErrorKind::InvalidArgument,
-                    format!("{text}; set the specialization constants that give its length"),
-                )
-            } else {
-                damaged(text)
-            })
-        }
     }
 }
 

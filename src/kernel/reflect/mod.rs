@@ -4,6 +4,7 @@
 mod entry;
 mod flow;
 mod layout;
+mod lengths;
 mod requirements;
 mod rules;
 pub(crate) mod shared;
@@ -16,7 +17,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use spirv::{AddressingModel, Capability, Decoration, Op, StorageClass};
 
-use self::layout::{Layout, array_len, bytes, end_of};
+use self::layout::{Layout, bytes, end_of};
+use self::lengths::{array_len, no_empty_arrays};
 use self::usage::{Effect, Usage};
 use crate::device::{Feature, FeatureSet};
 use crate::error::Result;
@@ -103,16 +105,6 @@ pub(crate) fn reflect(
 /// `InvalidModule` for a module that breaks a rule which the reader relies on.
 pub(crate) fn spec_constants(module: &Module) -> Result<Vec<SpecConstant>> {
     specialization::constants(module, &Types::read(module)?)
-}
-
-/// Whether every array has an element, after specialization.
-fn no_empty_arrays(module: &Module, types: &Types, constants: &Constants<'_>) -> Result<()> {
-    for instruction in module.globals() {
-        if let Some(Ty::Array { len, .. }) = types.find(instruction.result()) {
-            array_len(constants, *len)?;
-        }
-    }
-    Ok(())
 }
 
 /// The variables outside of functions that belong to an entry point.

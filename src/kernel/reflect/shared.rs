@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use spirv::StorageClass;
 
-use super::layout::array_len;
+use super::lengths::array_len;
 use crate::error::Result;
 use crate::kernel::interface::Scalar;
 use crate::kernel::spirv::{Constants, Module, Ty, Types, unsupported};

@@ -299,7 +299,10 @@ fn an_array_that_specialization_makes_empty_is_refused() {
     for rows in [0, 0xffff_ffff] {
         let error = reflect(&module("arrays"), None, &[(1, rows)]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
-        assert!(error.to_string().contains("elements"), "{error}");
+        let text = error.to_string();
+        for part in ["the array `cells`", "1 (`ROWS`)", "at least 1"] {
+            assert!(text.contains(part), "no {part:?} in: {text}");
+        }
     }
 }
 
