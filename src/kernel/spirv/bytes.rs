@@ -71,7 +71,8 @@ fn text_advice(bytes: &[u8]) -> Option<&'static str> {
         Err(_) => return None,
     };
     let printable = |c: char| !c.is_control() || matches!(c, '\n' | '\r' | '\t' | '\u{c}');
-    if text.is_empty() || !text.trim_end_matches('\0').chars().all(printable) {
+    let text = text.trim_end_matches('\0');
+    if text.is_empty() || !text.chars().all(printable) {
         return None;
     }
     let text = text.trim_start_matches('\u{feff}').trim_start();
@@ -111,6 +112,9 @@ mod tests {
         }
         assert!(refusal(&[0x7f, b'E', b'L', b'F', 2, 1]).contains("7f 45 4c 46"));
         assert!(refusal(&[0x03, 0x02]).contains("cut off"));
+        let zeros = refusal(&[0; 64]);
+        assert!(zeros.contains("00 00 00 00"), "{zeros}");
+        assert!(!zeros.contains("text"), "{zeros}");
     }
 
     #[test]
