@@ -112,7 +112,8 @@ pub struct Member {
     pub size_bytes: u32,
     /// Its type.
     pub ty: Type,
-    /// What the shader does with memory behind it, where it is an address.
+    /// For an address, what the shader does with the memory behind it. For any other member it says
+    /// nothing (it is `Read`): what is done with the block itself is [`Binding::access`].
     pub access: Access,
 }
 
