@@ -265,7 +265,7 @@ arg_from!(u8, u16, u32, u64, usize, i8, i16, i32, i64, bool);
     message = "`{Self}` is not the arguments of a launch",
     label = "not arguments",
     note = "arguments are a tuple of buffers, views and numbers, as `(&x, &y, 2.0, n)`; of one argument, as `(&x,)`; of none, `()`",
-    note = "or a slice or an array of `Arg`"
+    note = "a tuple has up to twelve; for more pass a slice or an array of `Arg`, as `&[Arg::from(&x), Arg::from(2.0)]`"
 )]
 pub trait Args<'a>: sealed::WithArgs<'a> {}
 

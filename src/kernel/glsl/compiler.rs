@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use shaderc::{
-    CompileOptions, Compiler, EnvVersion, IncludeType, OptimizationLevel, ResolvedInclude,
+    CompileOptions, Compiler, EnvVersion, IncludeType, Limit, OptimizationLevel, ResolvedInclude,
     ShaderKind, SpirvVersion, TargetEnv,
 };
 
@@ -43,6 +43,14 @@ pub(super) fn compile(request: &GlslRequest<'_>) -> Result<Vec<u32>> {
     options.set_target_env(TargetEnv::Vulkan, EnvVersion::Vulkan1_2 as u32);
     options.set_target_spirv(SpirvVersion::V1_5);
     options.set_optimization_level(OptimizationLevel::Zero);
+    // The device has the say, when the kernel is built. These are also what `gl_MaxCompute...` gives.
+    for limit in [
+        Limit::MaxComputeWorkGroupSizeX,
+        Limit::MaxComputeWorkGroupSizeY,
+        Limit::MaxComputeWorkGroupSizeZ,
+    ] {
+        options.set_limit(limit, i32::MAX);
+    }
     for (macro_name, value) in request.defines {
         check_macro(macro_name, value)?;
         options.add_macro_definition(macro_name, Some(value));

@@ -77,7 +77,7 @@ impl<'a> Includes<'a> {
             });
         }
         Err(match looked_in.is_empty() {
-            true => "no such file: no include folder was given".to_owned(),
+            true => "no such file: no include folder was given (`KernelBuilder::include_dir`, or `file` for those beside the shader)".to_owned(),
             false => format!("no such file in {}", looked_in.join(", ")),
         })
     }

@@ -261,3 +261,10 @@ fn many_threads_compile_at_once() {
         }
     });
 }
+
+#[test]
+fn how_large_a_workgroup_may_be_is_left_to_the_device() {
+    let source =
+        "#version 450\nlayout(local_size_x = 4096, local_size_z = 128) in;\nvoid main() {}\n";
+    assert!(compile(&text(source)).is_ok());
+}
