@@ -164,7 +164,7 @@ fn single_docs(single: &Single, more: &str) -> Vec<String> {
             "Documented by PyTorch, which really says {}.",
             aliases.join(", ")
         ),
-        "runtime" => "PyTorch has it, but does not document it.".into(),
+        "runtime" => "PyTorch has it, but its pages on accelerators do not say so.".into(),
         _ => "An extension: PyTorch has nothing like it.".to_string(),
     };
     lines.push(String::new());

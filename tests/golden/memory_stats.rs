@@ -169,15 +169,15 @@ pub struct MemoryStats {
     pub inactive_split_bytes: PoolStat,
     /// What callers asked for, before rounding; what is missing to `allocated_bytes` is lost to it.
     ///
-    /// In bytes. PyTorch has it, but does not document it.
+    /// In bytes. PyTorch has it, but its pages on accelerators do not say so.
     pub requested_bytes: PoolStat,
     /// Blocks handed out that are at least as large as `max_split_size`.
     ///
-    /// In blocks. PyTorch has it, but does not document it.
+    /// In blocks. PyTorch has it, but its pages on accelerators do not say so.
     pub oversize_allocations: Stat,
     /// Segments that are at least as large as `max_split_size`.
     ///
-    /// In segments. PyTorch has it, but does not document it.
+    /// In segments. PyTorch has it, but its pages on accelerators do not say so.
     pub oversize_segments: Stat,
     /// Times that the driver had no memory, the cache was given back, and the driver asked again.
     ///
@@ -201,11 +201,12 @@ pub struct MemoryStats {
     pub num_device_free: u64,
     /// Requests that were refused since they would exceed the limit set for this process.
     ///
-    /// PyTorch has it, but does not document it.
+    /// PyTorch has it, but its pages on accelerators do not say so.
     pub num_oom_rejections: u64,
     /// The size from which a block is not split any more; none means that every block may be.
     ///
-    /// In bytes. PyTorch has it, but does not document it. As a flat value `None` is -1.
+    /// In bytes. PyTorch has it, but its pages on accelerators do not say so. As a flat value
+    /// `None` is -1.
     pub max_split_size: Option<u64>,
     /// Whether there is an allocator that these are of.
     filled: bool,
