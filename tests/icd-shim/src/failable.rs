@@ -63,9 +63,6 @@ failable! {
     create_shader_module = "vkCreateShaderModule" in fp_v1_0(
         info: *const vk::ShaderModuleCreateInfo<'_>, allocator: *const AllocationCallbacks<'_>,
         out: *mut vk::ShaderModule);
-    create_compute_pipelines = "vkCreateComputePipelines" in fp_v1_0(
-        cache: vk::PipelineCache, count: u32, infos: *const vk::ComputePipelineCreateInfo<'_>,
-        allocator: *const AllocationCallbacks<'_>, out: *mut vk::Pipeline);
     create_query_pool = "vkCreateQueryPool" in fp_v1_0(
         info: *const vk::QueryPoolCreateInfo<'_>, allocator: *const AllocationCallbacks<'_>,
         out: *mut vk::QueryPool);
@@ -74,4 +71,27 @@ failable! {
         out: *mut vk::Fence);
     reset_fences = "vkResetFences" in fp_v1_0(count: u32, fences: *const vk::Fence);
     signal_semaphore = "vkSignalSemaphore" in fp_v1_2(info: *const vk::SemaphoreSignalInfo<'_>);
+}
+
+/// Like the others, but says by null that none of the pipelines was made.
+pub(crate) unsafe extern "system" fn create_compute_pipelines(
+    handle: vk::Device,
+    cache: vk::PipelineCache,
+    count: u32,
+    infos: *const vk::ComputePipelineCreateInfo<'_>,
+    allocator: *const AllocationCallbacks<'_>,
+    out: *mut vk::Pipeline,
+) -> vk::Result {
+    let Some(device) = device::get(handle) else {
+        return vk::Result::ERROR_DEVICE_LOST;
+    };
+    if let Err(result) = device.core.fault("vkCreateComputePipelines") {
+        // SAFETY: as the loader called; there is room for so many.
+        let out = unsafe { core::slice::from_raw_parts_mut(out, count as usize) };
+        out.fill(vk::Pipeline::null());
+        return result;
+    }
+    let real = device.core.raw().fp_v1_0().create_compute_pipelines;
+    // SAFETY: as the loader called.
+    unsafe { real(handle, cache, count, infos, allocator, out) }
 }
