@@ -9,6 +9,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic anywhere")]
 
 pub mod child;
+pub mod entry;
 pub mod kernels;
 pub mod random;
 
@@ -29,6 +30,8 @@ pub struct TestRuntime {
     entered: Option<RuntimeGuard>,
     /// Which of the visible devices it sees, where it sees one.
     index: usize,
+    /// Whether the test loses the device.
+    loses: bool,
 }
 
 impl TestRuntime {
@@ -39,11 +42,24 @@ impl TestRuntime {
             runtime,
             entered,
             index: 0,
+            loses: false,
         }
     }
 
     pub fn runtime(&self) -> &Runtime {
         &self.runtime
+    }
+
+    /// Another runtime, built otherwise, that sees the same device and is current in its stead.
+    pub fn another(&self, builder: RuntimeBuilder) -> Self {
+        let mut another = Self::new(builder.visible_devices(self.index.to_string()));
+        another.index = self.index;
+        another
+    }
+
+    /// From now on it is right that the device is lost, and wrong that it is not.
+    pub fn expect_loss(&mut self) {
+        self.loses = true;
     }
 
     /// A process that runs a test in a role and sees the same device.
@@ -63,8 +79,12 @@ impl Drop for TestRuntime {
             }
             return;
         }
-        if let Err(error) = closed {
-            panic!("shutting down failed: {error}");
+        match closed {
+            Err(error) if !(self.loses && error.is_device_lost()) => {
+                panic!("shutting down failed: {error}")
+            }
+            Ok(()) if self.loses => panic!("the device was not lost"),
+            _ => {}
         }
         assert!(messages.is_empty(), "validation messages: {messages:#?}");
     }
