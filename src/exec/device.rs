@@ -8,7 +8,7 @@ use super::recording::{Recording, Retained};
 use super::stream::{InFlight, StreamCore};
 use crate::base::{fork, sync::Mutex};
 use crate::device::plan::MemoryRole;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::vk::{Commands, Device, Lane, Segment};
 
 /// More than any element that a shader may touch although it sees none.
@@ -28,6 +28,8 @@ pub(crate) struct ExecDevice {
     spare: Mutex<Vec<(Commands, Vec<Retained>)>>,
     /// Every stream that may have work, to wait for all of them.
     streams: Mutex<Vec<Weak<StreamCore>>>,
+    /// What kept the last work of a dropped stream from running, until somebody is told.
+    failure: Mutex<Option<Error>>,
     /// Memory that stands in for buffers of no bytes; made on first use.
     stand_in: Mutex<Option<Arc<Segment>>>,
     lane: Arc<Lane>,
@@ -45,6 +47,7 @@ impl ExecDevice {
             orphans: Mutex::new(Vec::new()),
             spare: Mutex::new(Vec::new()),
             streams: Mutex::new(Vec::new()),
+            failure: Mutex::new(None),
             stand_in: Mutex::new(None),
             lane,
             device: Arc::clone(device),
@@ -133,6 +136,7 @@ impl ExecDevice {
 
     /// Waits until all commands of all streams so far have finished, and lets go of what they kept.
     pub(crate) fn synchronize(&self) -> Result<()> {
+        self.device.check()?;
         let streams: Vec<_> = self
             .streams
             .lock()
@@ -147,7 +151,17 @@ impl ExecDevice {
             stream.let_go();
         }
         self.collect_orphans();
-        Ok(())
+        self.failure.lock().take().map_or(Ok(()), Err)
+    }
+
+    /// Waits for what was submitted so far.
+    pub(super) fn synchronize_lane(&self) -> Result<()> {
+        self.lane.wait(self.lane.last(), None).map(drop)
+    }
+
+    /// Keeps an error of a dropped stream for whoever waits for the device next.
+    pub(super) fn keep_failure(&self, error: Error) {
+        self.failure.lock().get_or_insert(error);
     }
 
     /// Ends the pacer and waits for all work; for a runtime that shuts down.

@@ -2,6 +2,7 @@
 
 pub(crate) mod device;
 pub(crate) mod hazard;
+mod losses;
 mod pacer;
 pub(crate) mod recording;
 pub(crate) mod stream;

@@ -14,6 +14,8 @@ use crate::vk::Lane;
 
 /// The longest that an open recording waits for others to join while the lane is busy.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
+/// How long the driver is left alone after it could not take a submission.
+const RETRY: Duration = Duration::from_millis(10);
 /// How long a recording gets to grow on an idle lane before it is submitted.
 const GROW: Duration = Duration::from_micros(200);
 
@@ -102,11 +104,20 @@ fn run(shared: &Shared, lane: &Weak<Lane>) {
             return;
         }
         let watched = core::mem::take(&mut shared.state.lock().watched);
+        let mut left = Vec::new();
         for stream in watched {
             // An error is kept by the device or the stream and meets its next user.
-            if fork::in_background(|| stream.upgrade().map(|stream| stream.flush())).is_none() {
-                return;
+            let paced = || stream.upgrade().is_none_or(|stream| stream.pace());
+            match fork::in_background(paced) {
+                Some(true) => {}
+                Some(false) => left.push(stream),
+                None => return,
             }
+        }
+        if !left.is_empty() {
+            let mut state = shared.state.lock();
+            state.watched.append(&mut left);
+            drop(shared.wake.wait_timeout(state, RETRY));
         }
     }
 }

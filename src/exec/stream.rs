@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 
 use super::device::ExecDevice;
 use super::hazard::{Planner, Use};
+use super::losses::Losses;
 use super::recording::Recording;
 use super::ticket::Ticket;
 use crate::base::{fork, sync::Mutex};
@@ -30,12 +31,23 @@ struct State {
     open: Option<Recording>,
     /// An ended recording whose submission failed for want of memory; it goes first next time.
     sealed: Option<Recording>,
+    /// Recordings that could not be ended.
+    losses: Losses,
     planner: Planner,
     in_flight: VecDeque<InFlight>,
     /// How many commands seal a recording; doubles until somebody waits.
     batch: u32,
     /// The number of the newest recording, the open one if there is one; from 1.
     newest: u64,
+}
+
+impl State {
+    /// Takes note of a result that the caller of the stream gets.
+    fn hand_on(&mut self, result: &Result<()>) {
+        if result.is_err() {
+            self.losses.told();
+        }
+    }
 }
 
 /// A submitted recording.
@@ -54,6 +66,7 @@ impl StreamCore {
             state: Mutex::new(State {
                 open: None,
                 sealed: None,
+                losses: Losses::default(),
                 planner: Planner::new(),
                 in_flight: VecDeque::new(),
                 batch: 1,
@@ -86,7 +99,11 @@ impl StreamCore {
         self.exec.device().check()?;
         let mut finished = Vec::new();
         let mut state = self.state.lock();
-        let result = self.record_locked(&mut state, steps, &mut finished);
+        let result = match state.losses.tell() {
+            Ok(()) => self.record_locked(&mut state, steps, &mut finished),
+            told => told,
+        };
+        state.hand_on(&result);
         let seq = state.newest;
         drop(state);
         self.exec.recycle(finished);
@@ -99,6 +116,11 @@ impl StreamCore {
         steps: &mut [(&[Use], Option<F>)],
         finished: &mut Vec<Recording>,
     ) -> Result<()> {
+        // What could not be submitted makes way before more is taken.
+        let full = |open: &Recording| open.count >= BATCH_MAX;
+        if state.open.as_ref().is_some_and(full) {
+            self.submit_locked(state, finished)?;
+        }
         let opened = state.open.is_none();
         let State {
             open,
@@ -127,7 +149,14 @@ impl StreamCore {
         // Whether or not this command could be recorded, those before it go their way.
         if recording.count >= state.batch {
             state.batch = (state.batch * 2).min(BATCH_MAX);
-            return recorded.and(self.submit_locked(state, finished));
+            let submitted = self.submit_locked(state, finished);
+            // The commands are taken: they go as soon as the driver lets them.
+            let later = submitted.is_err() && state.sealed.is_some();
+            if !later || self.exec.device().is_lost() {
+                return submitted.and(recorded);
+            }
+            self.exec.watch(Weak::clone(&self.me));
+            return recorded;
         }
         if opened {
             self.exec.watch(Weak::clone(&self.me));
@@ -139,17 +168,37 @@ impl StreamCore {
     pub(crate) fn flush(&self) -> Result<()> {
         let mut finished = Vec::new();
         let mut state = self.state.lock();
-        let result = self.submit_locked(&mut state, &mut finished);
+        let told = state.losses.tell();
+        let result = told.and(self.submit_locked(&mut state, &mut finished));
+        state.hand_on(&result);
         drop(state);
         self.exec.recycle(finished);
         self.exec.collect_orphans();
         result
     }
 
+    /// The same, for a thread of our own: what goes wrong is kept for who uses the stream next.
+    ///
+    /// False if something is left that can be tried again.
+    pub(super) fn pace(&self) -> bool {
+        let mut finished = Vec::new();
+        let mut state = self.state.lock();
+        let submitted = self.submit_locked(&mut state, &mut finished);
+        let is_left = submitted.is_err() && state.sealed.is_some();
+        drop(state);
+        self.exec.recycle(finished);
+        self.exec.collect_orphans();
+        !is_left || self.exec.device().is_lost()
+    }
+
     fn submit_locked(&self, state: &mut State, finished: &mut Vec<Recording>) -> Result<()> {
         self.submit_sealed(state)?;
         if let Some(mut recording) = state.open.take() {
-            recording.commands.end()?;
+            if let Err(error) = recording.commands.end() {
+                state.losses.add(state.newest, &error);
+                finished.push(recording);
+                return Err(error);
+            }
             state.sealed = Some(recording);
             self.submit_sealed(state)?;
         }
@@ -248,6 +297,11 @@ impl StreamCore {
         } else {
             Ok(())
         };
+        state.hand_on(&submitted);
+        let submitted = submitted.and_then(|()| match seq {
+            u64::MAX => state.losses.tell(),
+            _ => state.losses.of(seq),
+        });
         let value = state
             .in_flight
             .iter()
@@ -273,8 +327,14 @@ impl Drop for StreamCore {
         if !fork::may_call_driver() {
             return;
         }
-        // What was recorded still runs; an error here is the device's and meets its next user.
-        let _ = self.flush();
+        // What was recorded still runs, if the driver can be made to take it.
+        let mut flushed = self.flush();
+        if flushed.is_err() && self.exec.synchronize_lane().is_ok() {
+            flushed = self.flush();
+        }
+        if let Err(error) = flushed {
+            self.exec.keep_failure(error);
+        }
         let state = self.state.get_mut();
         self.exec.adopt(state.in_flight.drain(..));
     }

@@ -16,6 +16,7 @@ use gpu_allocator::MemoryLocation;
 use gpu_allocator::vulkan::{Allocation, AllocationCreateDesc, AllocationScheme};
 
 use super::device::Device;
+use super::result;
 use crate::base::fork;
 use crate::device::plan::MemoryRole;
 use crate::error::{Error, ErrorKind, OutOfMemory, OutOfMemoryReason, Result};
@@ -281,20 +282,33 @@ pub(crate) fn allocation_error(cause: &gpu_allocator::AllocationError, size_byte
         ),
         other => {
             let text = other.to_string();
-            let error = if text.contains("ERROR_OUT_OF_HOST_MEMORY") {
-                Error::new(ErrorKind::OutOfHostMemory, text)
-                    .with_raw(vk::Result::ERROR_OUT_OF_HOST_MEMORY.as_raw())
-            } else if text.contains("ERROR_TOO_MANY_OBJECTS") {
-                Error::new(ErrorKind::OutOfMemory, text)
-                    .with_raw(vk::Result::ERROR_TOO_MANY_OBJECTS.as_raw())
-                    .with_out_of_memory(OutOfMemory::new(
-                        OutOfMemoryReason::TooManyAllocations,
-                        size_bytes,
-                    ))
-            } else {
-                Error::new(ErrorKind::Driver, text)
+            let call = match other {
+                AllocationError::FailedToMap(_) => "vkMapMemory",
+                _ => "vkAllocateMemory",
+            };
+            let error = match code_in(&text) {
+                Some(code) => result::error(call, code),
+                None => Error::new(ErrorKind::Driver, text),
+            };
+            let reason = error.out_of_memory().map(|figures| figures.reason);
+            let error = match reason {
+                Some(reason) => error.with_out_of_memory(OutOfMemory::new(reason, size_bytes)),
+                None => error,
             };
             error.context(format!("allocating {size_bytes} bytes"))
         }
     }
+}
+
+/// The driver's code in a text of gpu-allocator, which keeps it nowhere else.
+fn code_in(text: &str) -> Option<vk::Result> {
+    const CODES: [vk::Result; 4] = [
+        vk::Result::ERROR_OUT_OF_HOST_MEMORY,
+        vk::Result::ERROR_OUT_OF_DEVICE_MEMORY,
+        vk::Result::ERROR_TOO_MANY_OBJECTS,
+        vk::Result::ERROR_MEMORY_MAP_FAILED,
+    ];
+    let is_named =
+        |code: &vk::Result| text.contains(&format!("{code:?}")) || text.contains(&code.to_string());
+    CODES.into_iter().find(is_named)
 }

@@ -1,0 +1,91 @@
+//! Recordings whose commands are gone although they were taken: the driver could not end them.
+//!
+//! Whoever waits for one of them is told, and so is whoever uses the stream next, once: what comes
+//! behind may build on commands that never ran.
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// The lost recordings of a stream.
+#[derive(Debug, Default)]
+pub(super) struct Losses {
+    list: Vec<Loss>,
+    /// Whether nobody has been told of the newest.
+    untold: bool,
+}
+
+#[derive(Debug)]
+struct Loss {
+    seq: u64,
+    kind: ErrorKind,
+    raw: Option<i32>,
+    cause: String,
+}
+
+impl Losses {
+    /// Recording `seq` is gone, for this reason.
+    #[cold]
+    pub(super) fn add(&mut self, seq: u64, cause: &Error) {
+        self.list.push(Loss {
+            seq,
+            kind: cause.kind(),
+            raw: cause.raw(),
+            cause: cause.to_string(),
+        });
+        self.untold = true;
+    }
+
+    /// The caller hands the error of the newest on, or there is none.
+    pub(super) fn told(&mut self) {
+        self.untold = false;
+    }
+
+    /// The error that is still to be told, once.
+    pub(super) fn tell(&mut self) -> Result<()> {
+        match self.list.last() {
+            Some(newest) if core::mem::take(&mut self.untold) => Err(newest.error()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The error of recording `seq`, if it is one of them.
+    pub(super) fn of(&self, seq: u64) -> Result<()> {
+        let found = self.list.iter().find(|loss| loss.seq == seq);
+        found.map_or(Ok(()), |loss| Err(loss.error()))
+    }
+}
+
+impl Loss {
+    fn error(&self) -> Error {
+        let error = Error::new(
+            self.kind,
+            format!(
+                "commands of this stream were dropped before they ran: {}; record them again",
+                self.cause
+            ),
+        );
+        match self.raw {
+            Some(raw) => error.with_raw(raw),
+            None => error,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loss_is_told_once_and_to_all_who_wait_for_it() {
+        let mut losses = Losses::default();
+        assert!(losses.tell().is_ok() && losses.of(3).is_ok());
+        let cause = Error::new(ErrorKind::OutOfHostMemory, "no room").with_raw(-1);
+        losses.add(3, &cause);
+        let told = losses.tell().map_err(|error| (error.kind(), error.raw()));
+        assert_eq!(told, Err((ErrorKind::OutOfHostMemory, Some(-1))));
+        assert!(losses.tell().is_ok());
+        assert!(losses.of(3).is_err() && losses.of(3).is_err() && losses.of(4).is_ok());
+        losses.add(5, &cause);
+        losses.told();
+        assert!(losses.tell().is_ok());
+    }
+}
