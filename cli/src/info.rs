@@ -1,28 +1,29 @@
 //! `vkaccel info`: asks the library what there is. Opens no device.
 
-use vkaccel::{Candidate, DType, DeviceCapability, Feature, MemoryInfoSource, Runtime};
+use vkaccel::{Candidate, DType, DeviceCapability, ErrorKind, Feature, MemoryInfoSource, Runtime};
 
 use crate::exit::{self, Failure};
 use crate::options::InfoOptions;
 use crate::report::{self, DeviceReport, LeftOut, Limit, LimitValue, MemoryReport, Report};
 
-/// Prints what there is. Finding nothing is an answer, too.
+/// Prints what there is. Finding nothing is an answer, too; a setting that makes no sense is a failure.
 pub fn run(options: &InfoOptions) -> Result<(), Failure> {
-    let report = gather();
+    let report = gather()?;
     exit::print(&match options.json {
         true => report::json(&report, options.all),
         false => report::text(&report, options.all),
     })
 }
 
-fn gather() -> Report {
+fn gather() -> Result<Report, Failure> {
     let candidates = match Runtime::current().selection() {
         Ok(candidates) => candidates,
+        Err(error) if error.kind() == ErrorKind::Config => return Err(error.into()),
         Err(error) => {
-            return Report {
+            return Ok(Report {
                 fault: Some(error.to_string()),
                 ..Report::default()
-            };
+            });
         }
     };
     let mut report = Report::default();
@@ -41,7 +42,7 @@ fn gather() -> Report {
         });
     }
     report.reason = reason(&report.devices);
-    report
+    Ok(report)
 }
 
 /// Why the first device comes first.

@@ -108,3 +108,17 @@ fn a_mask_hides_devices_and_all_says_so() {
         assert!(reason.contains("VKACCEL_VISIBLE_DEVICES"), "{reason}");
     }
 }
+
+#[test]
+fn a_list_of_visible_devices_that_makes_no_sense_is_a_failure_and_nothing_to_install() {
+    if !has_device("a_list_of_visible_devices_that_makes_no_sense") {
+        return;
+    }
+    let scratch = Scratch::new("list");
+    let list = [("VKACCEL_VISIBLE_DEVICES", "abc")];
+    for args in ["info", "info --json --all"] {
+        let outcome = scratch.vkaccel_with(args, &list);
+        assert!(!outcome.stdout.contains("apt install"), "{outcome:?}");
+        outcome.fails(1, "VKACCEL_VISIBLE_DEVICES");
+    }
+}
