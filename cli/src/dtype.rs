@@ -22,11 +22,12 @@ pub enum Dtype {
     F64,
 }
 
-/// The types that `zeros:` and `--push` take, for messages.
+/// The types that `zeros:` and `--push` take, for messages. A shader has no truth values in memory:
+/// files may hold them (`bool`), a byte each, as `u8`.
 pub const NAMES: &str = "f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64";
 
 impl Dtype {
-    /// The type of that name; truth values exist in files only.
+    /// The type of that name.
     pub fn parse(name: &str) -> Result<Self, String> {
         Ok(match name {
             "u8" => Self::U8,
@@ -40,6 +41,11 @@ impl Dtype {
             "f16" => Self::F16,
             "f32" => Self::F32,
             "f64" => Self::F64,
+            "bool" => {
+                return Err(
+                    "`bool` is for .npy files alone, whose truth values are bytes; write u8".into(),
+                );
+            }
             _ => return Err(format!("there is no type `{name}`; there are {NAMES}")),
         })
     }
@@ -97,12 +103,12 @@ impl Dtype {
 
     /// Whether an array of it given to a shader that reads `scalar` is likely a mistake.
     ///
-    /// Bytes are how packed data comes, and signed and unsigned integers of a width are the same
+    /// Bytes are how packed integers come, and signed and unsigned integers of a width are the same
     /// to a shader that only moves or adds them; a float of another width is garbage.
     pub fn is_unlike(self, scalar: Scalar) -> bool {
-        let of_bytes = self.size_bytes() == 1;
-        let integer =
-            !self.is_float() && !matches!(scalar, Scalar::F16 | Scalar::F32 | Scalar::F64);
+        let reads_float = matches!(scalar, Scalar::F16 | Scalar::F32 | Scalar::F64);
+        let of_bytes = self.size_bytes() == 1 && !reads_float;
+        let integer = !self.is_float() && !reads_float;
         let same_width = u32::try_from(self.size_bytes()) == Ok(scalar.size_bytes());
         !(of_bytes || self.is(scalar) || integer && same_width)
     }
@@ -189,6 +195,7 @@ mod tests {
             assert_eq!(Dtype::parse(name).unwrap().name(), name);
         }
         assert!(Dtype::parse("float").unwrap_err().contains("f16, f32"));
+        assert!(Dtype::parse("bool").unwrap_err().contains("write u8"));
     }
 
     #[test]
@@ -236,7 +243,10 @@ mod tests {
         assert!(Dtype::F64.is_unlike(Scalar::F32));
         assert!(Dtype::I64.is_unlike(Scalar::I32));
         assert!(Dtype::F32.is_unlike(Scalar::U32));
+        assert!(Dtype::U8.is_unlike(Scalar::F32));
+        assert!(Dtype::Bool.is_unlike(Scalar::F32));
         assert!(!Dtype::U8.is_unlike(Scalar::U32));
+        assert!(!Dtype::Bool.is_unlike(Scalar::U32));
         assert!(!Dtype::I32.is_unlike(Scalar::U32));
         assert!(!Dtype::F32.is_unlike(Scalar::F32));
     }

@@ -61,6 +61,7 @@ SET.BINDING, as 0.1; for a kernel that takes addresses, by the name of the push-
 Arrays reach the shader in C order, little-endian; an output has its input's shape and dtype.
 Push constants are given in the order of members, vectors, matrices and arrays element by element.
 DTYPE and TYPE are f16, f32, f64, i8, i16, i32, i64, u8, u16, u32 or u64; SHAPE is as 480,640.
+A .npy file may hold bool, too: the shader sees a byte each, 0 or 1, as of u8.
 
 A GLSL shader without device addresses can do no harm: its accesses are checked. A SPIR-V file, and
 GLSL with buffer references, run without these checks: to run one is to trust it as a program.

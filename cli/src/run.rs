@@ -119,12 +119,19 @@ fn check_folders(options: &RunOptions) -> Result<(), Failure> {
             Some(parent) if parent != Path::new("") => parent,
             _ => Path::new("."),
         };
-        if !folder.is_dir() || out.file.is_dir() {
-            return Err(Failure::usage(format!(
-                "--out {}: cannot write a file there",
-                out.file.display()
-            )));
-        }
+        let why = if out.file.is_dir() {
+            "it is a folder".to_owned()
+        } else {
+            match folder.metadata() {
+                Ok(folder) if folder.is_dir() => continue,
+                Ok(_) => format!("{} is no folder", folder.display()),
+                Err(error) => format!("{}: {error}", folder.display()),
+            }
+        };
+        return Err(Failure::usage(format!(
+            "--out {}: cannot write a file there: {why}",
+            out.file.display()
+        )));
     }
     Ok(())
 }

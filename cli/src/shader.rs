@@ -27,6 +27,12 @@ impl Shader {
             .map_err(|error| Failure::usage(format!("cannot read {path}: {error}")))?;
         let shader =
             Self::tell(bytes).map_err(|error| Failure::usage(format!("{path}: {error}")))?;
+        if matches!(&shader, Self::Glsl(text) if is_assembly(text)) {
+            return Err(Failure::usage(format!(
+                "{path}: this is SPIR-V assembly, which is text; assemble it with `spirv-as {path} \
+                 -o SHADER.spv`, and run that"
+            )));
+        }
         let for_glsl = !options.defines.is_empty() || !options.includes.is_empty();
         if for_glsl && matches!(shader, Self::Spirv(_)) {
             return Err(Failure::usage(format!(
@@ -67,6 +73,20 @@ impl Shader {
             }
         }
     }
+}
+
+/// Whether text is SPIR-V assembly: its first line that is no comment is an instruction's, as no
+/// line of GLSL begins.
+fn is_assembly(text: &str) -> bool {
+    let mut lines = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with(';'));
+    let first = lines.next().unwrap_or_default();
+    let word = first.split_whitespace().next().unwrap_or_default();
+    let rest = word.strip_prefix("Op");
+    rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
+        && word.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
 fn configured<'a>(
@@ -111,5 +131,14 @@ mod tests {
         assert_eq!(Shader::tell(Vec::new()), Ok(Shader::Glsl(String::new())));
         assert!(Shader::tell(vec![0xff, 0xfe, 0, 0]).is_err());
         assert!(Shader::tell(vec![0; 64]).is_err());
+    }
+
+    #[test]
+    fn assembly_is_told_from_glsl() {
+        let assembly = "; SPIR-V\n; Version: 1.0\n\n  OpCapability Shader\n";
+        assert!(is_assembly(assembly));
+        for glsl in ["", "// Op\n#version 450\n", "Opaque x;", "OpenGL();", "Op"] {
+            assert!(!is_assembly(glsl), "{glsl}");
+        }
     }
 }

@@ -61,6 +61,13 @@ fn a_shader_that_is_missing_or_no_shader_ends_with_2() {
     scratch
         .vkaccel("run noise.comp --groups 1")
         .fails(2, "neither SPIR-V nor the text");
+    scratch.write(
+        "module.spvasm",
+        "; SPIR-V\n; Version: 1.5\nOpCapability Shader\n",
+    );
+    scratch
+        .vkaccel("run module.spvasm --groups 1")
+        .fails(2, "assemble it with `spirv-as module.spvasm -o SHADER.spv`");
 }
 
 #[test]
@@ -106,5 +113,11 @@ fn folders_that_are_missing_end_with_2_before_anything_runs() {
         .fails(2, "--include nowhere");
     scratch
         .run("shaders/saxpy.comp", "--groups 1 --out y=nowhere/y.npy")
-        .fails(2, "--out nowhere/y.npy");
+        .fails(
+            2,
+            "--out nowhere/y.npy: cannot write a file there: nowhere: No such file",
+        );
+    scratch
+        .run("shaders/saxpy.comp", "--groups 1 --out y=.")
+        .fails(2, "--out .: cannot write a file there: it is a folder");
 }
