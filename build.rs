@@ -32,6 +32,7 @@ fn main() {
         let sources = codegen::Sources {
             api: &api,
             stats: &stats,
+            version: env!("CARGO_PKG_VERSION"),
         };
         match codegen::generate(sources, &named) {
             Ok(generated) => {

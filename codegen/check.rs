@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::derived;
 use super::fault::Faults;
 use super::fields::Word;
 use super::model::{
@@ -13,11 +12,12 @@ use super::rules::{self, Names};
 use super::stats::StatsSpec;
 use super::text;
 use super::types::{self, Type};
+use super::{at_root, derived};
 
 /// Notes everything that is wrong with the spec. The statistics are those of the other file; none
-/// where it has faults of its own, since then nobody knows what they are.
-pub fn check(spec: &Spec, stats: Option<&StatsSpec>, faults: &Faults) {
-    let check = Check::new(spec, faults);
+/// where it has faults of its own, since then nobody knows what they are. `version` is the crate's.
+pub fn check(spec: &Spec, stats: Option<&StatsSpec>, version: &str, faults: &Faults) {
+    let check = Check::new(spec, version, faults);
     let has_form = faults.is_empty();
     check.declarations();
     for row in &spec.types {
@@ -36,6 +36,7 @@ pub fn check(spec: &Spec, stats: Option<&StatsSpec>, faults: &Faults) {
     for written in &spec.handwritten {
         check.handwritten(written);
     }
+    at_root::check(spec, faults);
     // Of a spec that could not be read whole, nobody knows what it uses.
     if has_form {
         check.unused();
@@ -44,6 +45,8 @@ pub fn check(spec: &Spec, stats: Option<&StatsSpec>, faults: &Faults) {
 
 struct Check<'a> {
     spec: &'a Spec,
+    /// The version of the crate.
+    version: &'a str,
     faults: &'a Faults,
     kinds: BTreeSet<&'a str>,
     /// Types of the crate that rows may speak of.
@@ -52,10 +55,11 @@ struct Check<'a> {
 }
 
 impl<'a> Check<'a> {
-    fn new(spec: &'a Spec, faults: &'a Faults) -> Self {
+    fn new(spec: &'a Spec, version: &'a str, faults: &'a Faults) -> Self {
         let objects = spec.objects.iter().map(|object| object.name.as_str());
         Self {
             spec,
+            version,
             faults,
             kinds: spec.kinds.iter().map(Word::as_str).collect(),
             types: spec.uses.iter().map(Word::as_str).chain(objects).collect(),
@@ -202,8 +206,16 @@ impl<'a> Check<'a> {
 
     fn version(&self, version: &Word) {
         let fault = format!("`{}` is no version, as 0.1.0 is", version.as_str());
-        let parsed = text::version(version.as_str());
-        self.refuse(version, parsed.is_none().then_some(fault));
+        let Some(parsed) = text::version(version.as_str()) else {
+            return self.refuse(version, Some(fault));
+        };
+        let later = text::version(self.version).is_some_and(|own| parsed > own);
+        let fault = format!(
+            "`{}` is later than the crate's own version, {}",
+            version.as_str(),
+            self.version
+        );
+        self.refuse(version, later.then_some(fault));
     }
 
     fn deprecation(&self, entry: &Entry, list: &[Entry]) {
@@ -300,7 +312,9 @@ impl<'a> Check<'a> {
         for error in errors {
             let kind = error.kind.as_str();
             if !self.kinds.contains(kind) {
-                let fault = format!("unknown error kind `{kind}`; see `kinds`");
+                let known: Vec<&str> = self.spec.kinds.iter().map(Word::as_str).collect();
+                let known = known.join(", ");
+                let fault = format!("unknown error kind `{kind}`; `kinds` has {known}");
                 self.faults.add(&error.kind.at, fault);
             }
             self.refuse(&error.text, text::refuse_sentence(&error.text.text));

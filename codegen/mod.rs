@@ -1,6 +1,7 @@
 //! Owns the way from `spec/*.yaml` to Rust: read, check, render. No files, no environment: texts in,
 //! texts out, so that the build script and the tests run the same code.
 
+mod at_root;
 mod check;
 mod derived;
 mod docs;
@@ -42,11 +43,12 @@ pub const TEMPLATES: (&str, &[&str]) = (
     ],
 );
 
-/// The texts of the two files of the spec.
+/// The texts of the two files of the spec, and the version of the crate that they are for.
 #[derive(Clone, Copy, Debug)]
 pub struct Sources<'a> {
     pub api: &'a str,
     pub stats: &'a str,
+    pub version: &'a str,
 }
 
 /// The generated code, to be written into files of these names.
@@ -82,7 +84,7 @@ pub fn read(sources: Sources<'_>) -> Result<(Spec, StatsSpec), Vec<Fault>> {
     });
     let spec = read_file(SPEC, sources.api, |root, faults| {
         let spec = Spec::read(root, faults)?;
-        check::check(&spec, stats.as_ref().ok(), faults);
+        check::check(&spec, stats.as_ref().ok(), sources.version, faults);
         Some(spec)
     });
     match (spec, stats) {

@@ -11,7 +11,7 @@ use super::parts::{Args, Place, attributes, declared, handed_down, result};
 use super::stats::{self, Place as StatPlace, StatsSpec};
 use super::template::{FunctionView, ModuleView, ObjectView, Surface, Templates};
 use super::types::{self, Type};
-use super::{Generated, TEMPLATES, derived, docs, names};
+use super::{Generated, TEMPLATES, at_root, derived, docs, names};
 
 /// Renders the surface with the templates, each given as its name and its text.
 pub fn render(
@@ -153,6 +153,10 @@ impl Renderer<'_> {
         if !written.is_empty() {
             let path = format!("pub use crate::api::{holder}::");
             groups.push(layout::import(&path, &written, indent));
+        }
+        if is_root {
+            let others = self.spec.modules.iter();
+            groups.extend(others.map(|module| at_root::lines(self.spec, module)));
         }
         groups.retain(|group| !group.is_empty());
         groups

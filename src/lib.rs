@@ -25,7 +25,6 @@ mod mem;
 mod runtime;
 mod vk;
 
-pub use api::surface::memory::get_memory_info;
 pub use api::surface::*;
 pub use api::{Buffer, Download, Kernel, KernelBuilder, View};
 pub use bytemuck::{self, Pod};

@@ -114,6 +114,7 @@ fn faults_of_both_files_are_told_at_once() {
             .api
             .replace("summary: The limit.", "summary: The limit"),
         stats: &GOOD.stats.replace("unit: blocks", "units: blocks"),
+        ..GOOD
     });
     let files: Vec<&str> = found
         .iter()

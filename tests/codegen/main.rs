@@ -19,6 +19,7 @@ use codegen::{Fault, Generated, Sources};
 const GOOD: Sources<'_> = Sources {
     api: include_str!("good.yaml"),
     stats: include_str!("good_stats.yaml"),
+    version: "0.4.0",
 };
 
 /// A file of the package.
@@ -49,6 +50,7 @@ impl Real {
         Sources {
             api: &self.api,
             stats: &self.stats,
+            version: env!("CARGO_PKG_VERSION"),
         }
     }
 }

@@ -52,9 +52,10 @@ impl Package {
         package.put(
             "Cargo.toml",
             &format!(
-                "[package]\nname = \"vkaccel-rebuild\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n\
+                "[package]\nname = \"vkaccel-rebuild\"\nversion = \"{}\"\nedition = \"2024\"\n\n\
                  [workspace]\n\n[dependencies]\nvkaccel-other = {{ path = \"other\" }}\n\n\
-                 {section}{dependencies}"
+                 {section}{dependencies}",
+                env!("CARGO_PKG_VERSION"),
             ),
         );
         package.put(

@@ -4,6 +4,8 @@ use crate::{Device, DeviceArg, DeviceCapability, DeviceIndexGuard, Result, Runti
 
 pub use crate::api::root::with_device;
 
+pub use self::memory::get_memory_info;
+
 /// What is written by hand for `root`: a body for each declared entry.
 pub(crate) trait RootBodies {
     fn is_available(&self) -> bool;
