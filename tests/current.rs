@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use support::{TestRuntime, builder, on_each_device, skip};
 use vkaccel::{
-    Buffer, Device, DeviceArg, Error, ErrorKind, Result, Stream, current_device_index,
+    Buffer, Device, DeviceArg, Error, ErrorKind, Result, Runtime, Stream, current_device_index,
     current_stream, device_count, device_index, set_device_index, set_stream, with_device,
 };
 
@@ -204,6 +204,46 @@ fn runtime_guards_dropped_out_of_order_end_at_what_was_before_all() {
         assert_eq!(now(), before);
         a.shutdown().unwrap();
         b.shutdown().unwrap();
+    });
+}
+
+#[test]
+fn a_runtime_that_was_left_ends_on_its_thread_inside_of_another_too() {
+    on_each_device("a_runtime_that_was_left", |_| {
+        let opened = |runtime: &Runtime| {
+            let stream = Stream::new(0).unwrap();
+            set_stream(&stream).unwrap();
+            assert_eq!(now(), stream);
+            stream.zeroed::<u8>(1).unwrap();
+            assert!(runtime.is_initialized());
+        };
+        // In the runtime of the test.
+        let left = builder().build();
+        let guard = left.enter();
+        opened(&left);
+        let was_set = now();
+        drop(guard);
+        let guard = left.enter();
+        assert_ne!(now(), was_set, "what was current has ended");
+        // A guard from before that is dropped later ends nothing.
+        let old = was_set.enter().unwrap();
+        drop(guard);
+        let guard = left.enter();
+        let newer = Stream::new(0).unwrap();
+        let entered = newer.enter().unwrap();
+        drop(old);
+        assert_eq!(now(), newer);
+        drop((entered, guard));
+        // Out of order.
+        let (a, b) = (builder().build(), builder().build());
+        let outer = a.enter();
+        opened(&a);
+        let was_set = now();
+        let inner = b.enter();
+        drop(outer);
+        drop(inner);
+        let _again = a.enter();
+        assert_ne!(now(), was_set, "what was current has ended");
     });
 }
 

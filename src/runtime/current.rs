@@ -21,6 +21,8 @@ struct Thread {
 /// What is current of one runtime.
 struct OfRuntime {
     id: u64,
+    /// Whether the thread entered it; what is current ends when the thread leaves it for good.
+    entered: bool,
     device: u32,
     device_scopes: ScopeStack<u32>,
     streams: Vec<OfDevice>,
@@ -44,12 +46,35 @@ pub(super) struct StreamScope {
 }
 
 impl Thread {
+    fn find(&mut self, id: u64) -> Option<&mut OfRuntime> {
+        self.runtimes.iter_mut().find(|runtime| runtime.id == id)
+    }
+
+    /// Whether a runtime is entered, or will be current again when a guard is dropped.
+    fn returns_to(&self, id: u64) -> bool {
+        let before = self.entered_scopes.saved().chain([&self.entered]);
+        before.flatten().any(|runtime| runtime.id() == id)
+    }
+
+    /// Takes out the runtimes that the thread has left, with their current devices and streams.
+    fn take_left(&mut self) -> Vec<OfRuntime> {
+        let all = core::mem::take(&mut self.runtimes);
+        let (left, kept) = all.into_iter().partition(|runtime| {
+            (runtime.entered || runtime.has_no_scopes())
+                && !is_process(runtime.id)
+                && !self.returns_to(runtime.id)
+        });
+        self.runtimes = kept;
+        left
+    }
+
     fn of(&mut self, id: u64) -> &mut OfRuntime {
         let index = match self.runtimes.iter().position(|runtime| runtime.id == id) {
             Some(index) => index,
             None => {
                 self.runtimes.push(OfRuntime {
                     id,
+                    entered: false,
                     device: 0,
                     device_scopes: ScopeStack::default(),
                     streams: Vec::new(),
@@ -78,6 +103,10 @@ impl OfRuntime {
         &mut self.streams[index]
     }
 
+    fn has_no_scopes(&self) -> bool {
+        self.device_scopes.is_empty() && self.streams.iter().all(|of| of.scopes.is_empty())
+    }
+
     fn open_device_scope(&mut self, device: u32) -> u64 {
         let before = core::mem::replace(&mut self.device, device);
         self.device_scopes.open(before)
@@ -103,9 +132,15 @@ fn with<R>(f: impl FnOnce(&mut Thread) -> R) -> Option<R> {
         .ok()?
 }
 
+/// The process's own runtime.
+static PROCESS: OnceLock<Runtime> = OnceLock::new();
+
+fn is_process(id: u64) -> bool {
+    PROCESS.get().is_some_and(|runtime| runtime.id() == id)
+}
+
 /// The entered runtime, else the process's own.
 pub(crate) fn current_runtime() -> Runtime {
-    static PROCESS: OnceLock<Runtime> = OnceLock::new();
     with(|thread| thread.entered.clone())
         .flatten()
         .unwrap_or_else(|| {
@@ -117,6 +152,7 @@ pub(crate) fn current_runtime() -> Runtime {
 
 pub(super) fn enter_runtime(runtime: &Runtime) -> Option<u64> {
     with(|thread| {
+        thread.of(runtime.id()).entered = true;
         let before = thread.entered.replace(runtime.clone());
         thread.entered_scopes.open(before)
     })
@@ -125,23 +161,16 @@ pub(super) fn enter_runtime(runtime: &Runtime) -> Option<u64> {
 pub(super) fn leave_runtime(scope: u64) {
     // What is forgotten is dropped behind the borrow: it may be the last of its device.
     let _forgotten = with(|thread| {
-        let before = thread.entered_scopes.close(scope)?;
-        let left = core::mem::replace(&mut thread.entered, before)?;
-        if !thread.entered_scopes.is_empty() {
-            return Some((left, None));
-        }
-        // The thread leaves it for good, so its current device and streams end with it.
-        let index = thread
-            .runtimes
-            .iter()
-            .position(|runtime| runtime.id == left.id());
-        let runtime = index.map(|index| thread.runtimes.swap_remove(index));
-        Some((left, runtime))
+        let closed = thread.entered_scopes.close(scope);
+        let left = closed.map(|before| core::mem::replace(&mut thread.entered, before));
+        (left, thread.take_left())
     });
 }
 
 pub(super) fn device(runtime: &Runtime) -> u32 {
-    with(|thread| thread.of(runtime.id()).device).unwrap_or(0)
+    with(|thread| thread.find(runtime.id()).map(|of| of.device))
+        .flatten()
+        .unwrap_or(0)
 }
 
 pub(super) fn set_device(runtime: &Runtime, index: u32) {
@@ -153,7 +182,11 @@ pub(super) fn open_device_scope(runtime: &Runtime, device: u32) -> Option<u64> {
 }
 
 pub(super) fn close_device_scope(runtime: u64, scope: u64) {
-    with(|thread| thread.of(runtime).close_device_scope(scope));
+    with(|thread| {
+        if let Some(of) = thread.find(runtime) {
+            of.close_device_scope(scope);
+        }
+    });
 }
 
 /// The stream that was set for a device, else its default one.
@@ -201,10 +234,11 @@ pub(super) fn open_stream_scope(stream: &Stream) -> Option<StreamScope> {
 
 pub(super) fn close_stream_scope(scope: StreamScope) {
     let _forgotten = with(|thread| {
-        let current = thread.of(scope.runtime);
+        let current = thread.find(scope.runtime)?;
         current.close_device_scope(scope.device_scope);
         let of_device = current.of(scope.device);
-        let before = of_device.scopes.close(scope.stream_scope)?;
-        core::mem::replace(&mut of_device.stream, before)
+        let closed = of_device.scopes.close(scope.stream_scope);
+        let before = closed.map(|before| core::mem::replace(&mut of_device.stream, before));
+        Some((before, thread.take_left()))
     });
 }

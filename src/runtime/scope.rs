@@ -1,5 +1,7 @@
 //! What scopes restore, in whatever order they end.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 /// A stack of what open scopes restore when they end.
 ///
 /// The state lives here, not in the guards: a scope that ends before one inside it hands what it
@@ -7,23 +9,20 @@
 #[derive(Debug)]
 pub(super) struct ScopeStack<T> {
     open: Vec<(u64, T)>,
-    next_id: u64,
 }
 
 impl<T> Default for ScopeStack<T> {
     fn default() -> Self {
-        Self {
-            open: Vec::new(),
-            next_id: 0,
-        }
+        Self { open: Vec::new() }
     }
 }
 
 impl<T> ScopeStack<T> {
     /// Opens a scope that restores `saved`.
     pub(super) fn open(&mut self, saved: T) -> u64 {
-        let id = self.next_id;
-        self.next_id += 1;
+        // No two stacks share an id: a guard may outlive its stack, and must not end another's scope.
+        static NEXT_ID: AtomicU64 = AtomicU64::new(0);
+        let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         self.open.push((id, saved));
         id
     }
@@ -39,6 +38,11 @@ impl<T> ScopeStack<T> {
             }
             None => Some(saved),
         }
+    }
+
+    /// What the open scopes will restore.
+    pub(super) fn saved(&self) -> impl Iterator<Item = &T> {
+        self.open.iter().map(|(_, saved)| saved)
     }
 
     pub(super) fn is_empty(&self) -> bool {
