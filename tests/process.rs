@@ -273,6 +273,42 @@ fn a_child_of_a_process_that_had_opened_a_device_gets_typed_errors() {
     on_each_device(NAME, |test| in_own_process(test, NAME));
 }
 
+/// Threads of the parent hold locks of the crate whenever it forks, and none is there to let go.
+#[test]
+fn a_forked_child_waits_for_no_lock_of_its_parents_threads() {
+    const NAME: &str = "a_forked_child_waits_for_no_lock_of_its_parents_threads";
+    if role().is_some() {
+        static STOP: AtomicBool = AtomicBool::new(false);
+        let runtime = Runtime::current();
+        let stream = Stream::new(0).unwrap();
+        let words = stream.zeroed::<u32>(64).unwrap();
+        let busy: Vec<_> = (0..3)
+            .map(|_| {
+                let (runtime, stream) = (runtime.clone(), stream.clone());
+                std::thread::spawn(move || {
+                    let words = stream.zeroed::<u32>(64).unwrap();
+                    while !STOP.load(Ordering::Relaxed) {
+                        drop(stream.read_async(&words).unwrap());
+                        (0..1000).for_each(|_| drop(runtime.take_validation_messages()));
+                    }
+                })
+            })
+            .collect();
+        for round in 0..50 {
+            let download = stream.read_async(&words).unwrap();
+            let status = in_fork(|| {
+                drop(download);
+                assert!(runtime.take_validation_messages().is_empty());
+            });
+            assert_eq!(status, 0, "round {round}");
+        }
+        STOP.store(true, Ordering::Relaxed);
+        busy.into_iter().for_each(|thread| thread.join().unwrap());
+        return;
+    }
+    on_each_device(NAME, |test| in_own_process(test, NAME));
+}
+
 /// A child may drop what is left of its parent's in whatever order, thread-locals and all.
 #[test]
 fn drops_in_a_forked_child_touch_no_driver() {

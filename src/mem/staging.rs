@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use crate::base::sync::Mutex;
+use crate::base::{fork, sync::Mutex};
 use crate::device::plan::MemoryRole;
 use crate::error::Result;
 use crate::vk::{Device, Segment};
@@ -126,6 +126,10 @@ impl Chunk {
 
 impl Drop for Chunk {
     fn drop(&mut self) {
+        // In a forked child, a thread that is not there any more may hold the lock for ever.
+        if !fork::may_call_driver() {
+            return;
+        }
         self.home.give_back(&self.segment);
     }
 }

@@ -54,8 +54,11 @@ impl MessageSink {
         messages.push_back(message);
     }
 
-    /// Takes out what is there.
+    /// Takes out what is there; nothing in a forked child, where the lock may be held for ever.
     pub(crate) fn take(&self) -> Vec<ValidationMessage> {
+        if fork::is_child() {
+            return Vec::new();
+        }
         self.0.lock().drain(..).collect()
     }
 }
