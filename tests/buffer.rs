@@ -69,6 +69,13 @@ fn nothing_at_all_is_a_buffer_too() {
         let units = Buffer::from_slice(&[(); 5]).unwrap();
         assert_eq!(units.to_vec().unwrap().len(), 5);
         units.fill(()).unwrap();
+        // Any number of them, in no time.
+        let units = Buffer::<()>::zeroed(usize::MAX).unwrap();
+        assert_eq!(units.to_vec().unwrap().len(), usize::MAX);
+        assert_eq!(
+            units.read_async().unwrap().wait().unwrap().len(),
+            usize::MAX
+        );
 
         let some = Buffer::from_slice(&[1u8, 2]).unwrap();
         some.view(2..2).unwrap().fill(9).unwrap();
