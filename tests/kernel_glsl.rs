@@ -298,6 +298,27 @@ fn errors_name_the_file_that_the_kernel_came_from() {
 }
 
 #[test]
+fn instructions_of_the_shaders_author_are_refused_however_they_were_turned_on() {
+    on_each_device("instructions_of_the_shaders_author", |_| {
+        for extension in ["GL_EXT_spirv_intrinsics : require", "all : warn"] {
+            let source = format!(
+                "#version 450
+                 #extension {extension}
+                 layout(local_size_x = 1) in;
+                 layout(set = 0, binding = 0) buffer Words {{ uint words[]; }};
+                 spirv_instruction(id = 81) uint component(uvec2 pair, spirv_literal uint index);
+                 void main() {{ words[0] = component(uvec2(words[1]), 100000u); }}"
+            );
+            let error = Kernel::from_glsl(&source).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{extension}: {error}");
+            assert!(error.to_string().contains("spirv_intrinsics"), "{error}");
+        }
+        // Other extensions may be turned on so.
+        Kernel::from_glsl("#version 450\n#extension all : warn\nvoid main() {}").unwrap();
+    });
+}
+
+#[test]
 fn a_workgroup_larger_than_the_devices_is_refused_with_its_limit() {
     on_each_device("a_workgroup_larger_than_the_devices", |_| {
         let source = "#version 450\nlayout(local_size_z = 1000000) in;\nvoid main() {}";
@@ -307,5 +328,49 @@ fn a_workgroup_larger_than_the_devices_is_refused_with_its_limit() {
             error.to_string().contains("maxComputeWorkGroupSize[2]"),
             "{error}"
         );
+    });
+}
+
+#[test]
+fn atomics_on_an_array_take_a_buffer_with_an_element() {
+    on_each_device("atomics_on_an_array", |_| {
+        let kernel = Kernel::from_glsl(
+            "#version 450
+             layout(local_size_x = 1) in;
+             struct Large { uint words[30000]; };
+             layout(set = 0, binding = 0) buffer Head { uint count; Large large[]; };
+             layout(set = 0, binding = 1) buffer Tail { Large tail[]; };
+             void main() {
+                 for (int i = 0; i < 30000; i++) {
+                     atomicAdd(large[0].words[i], 1);
+                     atomicAdd(tail[0].words[i], 1);
+                 }
+             }",
+        )
+        .unwrap();
+        let lens = [(1, 30_000), (30_000, 30_000), (30_001, 29_999), (30_001, 0)];
+        for (head, tail) in lens {
+            let buffers = [head, tail].map(|len| Buffer::<u32>::zeroed(len).unwrap());
+            let args = (&buffers[0], &buffers[1]);
+            let error = kernel.launch(Grid::groups(1), args).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::ArgumentMismatch, "{error}");
+        }
+        let buffers = [30_001, 30_000].map(|len| Buffer::<u32>::zeroed(len).unwrap());
+        kernel
+            .launch(Grid::groups(1), (&buffers[0], &buffers[1]))
+            .unwrap();
+        let tail = buffers[1].to_vec().unwrap();
+        assert!(tail.iter().all(|&word| word == 1));
+        let counter = Kernel::from_glsl(
+            "#version 450
+             layout(local_size_x = 1) in;
+             layout(set = 0, binding = 0) buffer Words { uint count; uint words[]; };
+             void main() { words[atomicAdd(count, 1)] = 1; }",
+        )
+        .unwrap();
+        // Atomics in front of the array need no element of it.
+        let words = Buffer::<u32>::zeroed(1).unwrap();
+        counter.launch(Grid::groups(3), (&words,)).unwrap();
+        assert_eq!(words.to_vec().unwrap(), [3]);
     });
 }

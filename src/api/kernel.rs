@@ -183,8 +183,18 @@ struct Loaded {
     file: Option<PathBuf>,
     /// The bits of the specialization constants that were set, by id.
     specialization: Vec<(u32, u64)>,
-    /// Whether the module is known to be valid SPIR-V.
-    valid: bool,
+    origin: Origin,
+}
+
+/// Where a module comes from.
+#[derive(Clone, Copy, Debug)]
+enum Origin {
+    /// It was compiled here, and so is valid.
+    Compiled,
+    /// It was compiled here, from a shader that holds instructions of its author's.
+    CompiledUnchecked,
+    /// It was given as SPIR-V.
+    Elsewhere,
 }
 
 impl KernelBuilder<'_> {
@@ -259,7 +269,7 @@ impl KernelBuilder<'_> {
     fn load(self) -> Result<Loaded> {
         let runtime = Runtime::current();
         let slot = Arc::clone(runtime.slot(&self.device)?);
-        let (words, valid) = self.words()?;
+        let (words, origin) = self.words()?;
         let module = Module::parse(&words)?;
         // The constants' defaults need not be of use: they may be there to be replaced.
         let bits = constant_bits(&spec_constants(&module)?, &self.specialization)?;
@@ -270,12 +280,12 @@ impl KernelBuilder<'_> {
             interface,
             file: self.file,
             specialization: bits,
-            valid,
+            origin,
         })
     }
 
-    /// The words, and whether they are known to be valid.
-    fn words(&self) -> Result<(Vec<u32>, bool)> {
+    /// The words, and where they come from.
+    fn words(&self) -> Result<(Vec<u32>, Origin)> {
         match &self.source.0 {
             SourceKind::Glsl(text) => {
                 let request = GlslRequest {
@@ -284,14 +294,19 @@ impl KernelBuilder<'_> {
                     defines: &self.defines,
                     include_dirs: &self.include_dirs,
                 };
-                Ok((glsl::compile(&request)?, true))
+                let compiled = glsl::compile(&request)?;
+                let origin = match compiled.has_any_instruction {
+                    true => Origin::CompiledUnchecked,
+                    false => Origin::Compiled,
+                };
+                Ok((compiled.words, origin))
             }
             SourceKind::Spirv(_) if !self.defines.is_empty() => Err(Error::new(
                 ErrorKind::InvalidArgument,
                 "a macro was defined for a SPIR-V module, which is compiled already; use \
                  specialization constants instead",
             )),
-            SourceKind::Spirv(module) => Ok((module.words()?.into_owned(), false)),
+            SourceKind::Spirv(module) => Ok((module.words()?.into_owned(), Origin::Elsewhere)),
         }
     }
 }
@@ -301,8 +316,10 @@ impl Loaded {
     fn checked_words(&self) -> Result<Vec<u32>> {
         let opened = self.slot.open()?;
         let plan = opened.device.plan();
-        if !self.valid {
-            validate::validate(self.module.words(), plan.version.minor)?;
+        match self.origin {
+            Origin::Compiled => {}
+            Origin::CompiledUnchecked => return Err(safety::any_instruction()),
+            Origin::Elsewhere => validate::validate(self.module.words(), plan.version.minor)?,
         }
         safety::check(&self.module, &self.specialization)?;
         if !plan.features.contains(Feature::RobustBufferAccess) {

@@ -9,10 +9,8 @@ use super::stream::{InFlight, StreamCore};
 use crate::base::{fork, sync::Mutex};
 use crate::device::plan::MemoryRole;
 use crate::error::{Error, Result};
+use crate::kernel::interface::STAND_IN_BYTES;
 use crate::vk::{Commands, Device, Lane, Segment};
-
-/// More than any element that a shader may touch although it sees none.
-const STAND_IN_BYTES: u64 = 512;
 
 /// How many idle command buffers are kept.
 const SPARE_MAX: usize = 32;

@@ -64,6 +64,10 @@ pub enum BindingKind {
     Uniform,
 }
 
+/// The bytes of the memory that a launch puts in the place of a buffer of no bytes: more than any
+/// element that a shader may touch although it sees none.
+pub(crate) const STAND_IN_BYTES: u64 = 512;
+
 /// One descriptor of a kernel.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -88,6 +92,9 @@ pub struct Binding {
     pub fixed_bytes: u64,
     /// The bytes from one element of the runtime-sized tail to the next; 0 without one.
     pub stride_bytes: u64,
+    /// The bytes to the end of the tail's first element, where atomics work on the tail; else 0.
+    /// An index of theirs is made that of an element, so that there must be one.
+    pub(crate) atomic_bytes: u64,
 }
 
 /// The push-constant block of a kernel.

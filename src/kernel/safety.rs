@@ -4,6 +4,7 @@ use spirv::{AddressingModel, Capability, Op, StorageClass};
 
 use crate::error::{Details, Error, ErrorKind, Result};
 use crate::kernel::clamp;
+use crate::kernel::glsl::ANY_INSTRUCTION;
 use crate::kernel::reflect::shared;
 use crate::kernel::spirv::{Constants, Module, Types};
 
@@ -11,10 +12,6 @@ use crate::kernel::spirv::{Constants, Module, Types};
 /// SwiftShader ends the process at 128 KiB («Local variable exceeds stack size limit»), lavapipe
 /// compiles for minutes.
 const MAX_PRIVATE_BYTES: u64 = 64 << 10;
-
-/// The extension of GLSL by which a shader puts instructions into its module that the compiler does
-/// not check.
-const ANY_INSTRUCTION: &str = "GL_EXT_spirv_intrinsics";
 
 /// Whether everything that a valid module does to memory can be kept inside: through descriptors
 /// by robust buffer access, in its own variables by the clamping of indices.
@@ -47,9 +44,7 @@ pub(crate) fn check(module: &Module, specialization: &[(u32, u64)]) -> Result<()
                 .string(0)
                 .is_ok_and(|(name, _)| name == ANY_INSTRUCTION)
         {
-            return Err(refusal(format!(
-                "{ANY_INSTRUCTION} lets it hold any instruction, valid or not"
-            )));
+            return Err(any_instruction());
         }
         if computes_pointers(instruction.op) {
             return Err(refusal(format!(
@@ -107,6 +102,14 @@ fn computes_pointers(op: Op) -> bool {
             | Op::CopyMemorySized
             | Op::ImageTexelPointer
     )
+}
+
+/// The refusal of a module that holds instructions which no compiler has checked.
+#[cold]
+pub(crate) fn any_instruction() -> Error {
+    refusal(format_args!(
+        "{ANY_INSTRUCTION} lets it hold any instruction, valid or not"
+    ))
 }
 
 #[cold]

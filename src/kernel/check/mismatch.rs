@@ -2,7 +2,7 @@
 
 use super::describe::{Slot, given, given_memory, signature, verb};
 use crate::error::{Details, Error, ErrorKind};
-use crate::kernel::interface::{Access, BindingKind, Interface, Member, Scalar, Type};
+use crate::kernel::interface::{Access, Binding, BindingKind, Interface, Member, Scalar, Type};
 use crate::kernel::scalar::Number;
 use crate::kernel::value::{ArgValue, MemoryArg, Misuse, Owner};
 
@@ -176,13 +176,35 @@ pub(super) fn too_small<M>(
     })
 }
 
+/// A buffer without an element for atomics to work on.
+#[cold]
+pub(super) fn no_element<M>(
+    index: usize,
+    slot: Slot<'_>,
+    binding: &Binding,
+    memory: &MemoryArg<'_, M>,
+) -> Error {
+    mismatch(format!(
+        "{} needs at least {} bytes, since the shader's atomics work on the array at the block's \
+         end, whose elements take {} bytes; {} was given; pass a buffer of one element or more",
+        argument(index, slot),
+        binding.atomic_bytes,
+        binding.stride_bytes,
+        given_memory(memory),
+    ))
+    .with_details(Details::Size {
+        expected: binding.atomic_bytes,
+        given: memory.len_bytes,
+    })
+}
+
 /// An empty buffer for a descriptor of a launch that runs something.
 #[cold]
 pub(super) fn empty(index: usize, slot: Slot<'_>) -> Error {
     let expected = slot.takes();
     mismatch(format!(
         "{} is {expected}, and an empty buffer was given, although the block holds more than an \
-         array of elements of 2 bytes and more; launch no workgroups when there is nothing to do, \
+         array of elements of 2 bytes and more, or atomics work on large ones; launch no workgroups when there is nothing to do, \
          or pass a buffer of one element that the shader leaves alone",
         argument(index, slot),
     ))

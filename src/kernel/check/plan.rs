@@ -5,7 +5,9 @@ use super::mismatch;
 use crate::device::DeviceLimits;
 use crate::error::Result;
 use crate::kernel::grid::Grid;
-use crate::kernel::interface::{Access, Binding, BindingKind, Interface, Member, PushBlock, Type};
+use crate::kernel::interface::{
+    Access, Binding, BindingKind, Interface, Member, PushBlock, STAND_IN_BYTES, Type,
+};
 use crate::kernel::value::{ArgValue, Argument, MemoryArg, Owner};
 
 /// What a launch comes to. Used again and again, so that a launch allocates nothing.
@@ -177,6 +179,9 @@ impl<'p> Planner<'p> {
                 memory,
             ));
         }
+        if memory.len_bytes < binding.atomic_bytes {
+            return Err(mismatch::no_element(index, slot, binding, memory));
+        }
         let (alignment, limit) = match binding.kind {
             BindingKind::Storage => (
                 self.limits.min_storage_buffer_offset_alignment,
@@ -218,7 +223,8 @@ impl<'p> Planner<'p> {
             return Ok(());
         }
         let holds_nothing_else = binding.kind == BindingKind::Storage && binding.fixed_bytes == 0;
-        if !holds_nothing_else || binding.stride_bytes <= 1 {
+        let fits_stand_in = binding.atomic_bytes <= STAND_IN_BYTES;
+        if !holds_nothing_else || binding.stride_bytes <= 1 || !fits_stand_in {
             return Err(mismatch::empty(index, Slot::Binding(binding)));
         }
         self.plan.descriptors.push(DescriptorUse {

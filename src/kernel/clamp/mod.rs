@@ -275,8 +275,8 @@ impl Writer {
     }
 
     /// Writes what finds the last place of a block's runtime-sized array, as a 32-bit integer of
-    /// type `ty`. An array of no elements counts as one of one: what lies there belongs to the
-    /// buffer's memory, which comes in larger pieces.
+    /// type `ty`. An array of no elements counts as one of one: a launch takes no buffer
+    /// without one, or memory in its place that is large enough.
     fn last_of_buffer(&mut self, ty: u32, block: u32, member: u32, one: u32) -> Result<u32> {
         let unsigned = self.u32_ty()?;
         let len = self.id()?;

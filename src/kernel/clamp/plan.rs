@@ -6,6 +6,7 @@ use spirv::Op;
 
 use crate::error::Result;
 use crate::kernel::interface::Scalar;
+use crate::kernel::reflect::atomics::atomic_pointers;
 use crate::kernel::spirv::{
     Constants, Instruction, Module, Ty, Types, bits_of, damaged, mask, unsupported,
 };
@@ -187,6 +188,13 @@ impl Planner<'_> {
         let member = member.and_then(|member| u32::try_from(member.integer()).ok());
         let is_plain =
             instruction.op == Op::AccessChain || instruction.op == Op::InBoundsAccessChain;
+        // The launch sees that a variable's buffer has an element; of other pointers nobody knows.
+        let block = instruction.operand(0)?;
+        let of_variable = self
+            .module
+            .find(block)
+            .is_some_and(|i| i.op == Op::Variable);
+        let is_plain = is_plain && of_variable;
         let (true, 2, 32, Some(member)) = (is_plain, operand, bits_of(scalar), member) else {
             return Err(unsupported(format!(
                 "the atomics on %{} index a buffer in a way that cannot be kept inside; index the \
@@ -194,7 +202,6 @@ impl Planner<'_> {
                 instruction.result()
             )));
         };
-        let block = instruction.operand(0)?;
         self.change(
             instruction,
             operand,
@@ -345,41 +352,5 @@ fn is_integer(scalar: Scalar) -> bool {
     !matches!(
         scalar,
         Scalar::Bool | Scalar::F16 | Scalar::F32 | Scalar::F64
-    )
-}
-
-/// The pointers that the atomic instructions of a module use.
-fn atomic_pointers(module: &Module) -> HashSet<u32> {
-    module
-        .instructions()
-        .filter(|instruction| is_atomic(instruction.op))
-        .filter_map(|instruction| instruction.operand(0).ok())
-        .collect()
-}
-
-pub(super) fn is_atomic(op: Op) -> bool {
-    matches!(
-        op,
-        Op::AtomicLoad
-            | Op::AtomicStore
-            | Op::AtomicExchange
-            | Op::AtomicCompareExchange
-            | Op::AtomicCompareExchangeWeak
-            | Op::AtomicIIncrement
-            | Op::AtomicIDecrement
-            | Op::AtomicIAdd
-            | Op::AtomicISub
-            | Op::AtomicSMin
-            | Op::AtomicUMin
-            | Op::AtomicSMax
-            | Op::AtomicUMax
-            | Op::AtomicAnd
-            | Op::AtomicOr
-            | Op::AtomicXor
-            | Op::AtomicFlagTestAndSet
-            | Op::AtomicFlagClear
-            | Op::AtomicFMinEXT
-            | Op::AtomicFMaxEXT
-            | Op::AtomicFAddEXT
     )
 }

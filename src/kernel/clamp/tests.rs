@@ -8,6 +8,7 @@ use std::process::Command;
 use spirv::Capability;
 
 use super::*;
+use crate::kernel::reflect::atomics::is_atomic;
 use crate::kernel::safety;
 use crate::kernel::spirv::test_data::{module, names, words};
 use crate::kernel::spirv::{Ty, Types};
@@ -58,10 +59,7 @@ fn changed(before: &Module, after: &Module) -> BTreeSet<(u32, usize)> {
 fn left_alone(module: &Module) -> BTreeSet<(u32, usize)> {
     let types = Types::read(module).unwrap();
     let constants = crate::kernel::spirv::Constants::read(module, &types, &[]).unwrap();
-    let atomics: Vec<_> = module
-        .instructions()
-        .filter(|i| plan::is_atomic(i.op))
-        .collect();
+    let atomics: Vec<_> = module.instructions().filter(|i| is_atomic(i.op)).collect();
     let is_atomic = |id| {
         atomics
             .iter()

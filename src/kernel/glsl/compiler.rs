@@ -7,8 +7,8 @@ use shaderc::{
     ShaderKind, SpirvVersion, TargetEnv,
 };
 
-use super::GlslRequest;
 use super::include::Includes;
+use super::{ANY_INSTRUCTION, Compiled, GlslRequest};
 use crate::error::{Error, ErrorKind, Result};
 
 /// What messages call a text that is in no file.
@@ -20,7 +20,7 @@ const MAX_LINES: usize = 40;
 /// The one compiler: it takes milliseconds to make, and may be used by many threads at once.
 static COMPILER: OnceLock<Result<Compiler, shaderc::Error>> = OnceLock::new();
 
-pub(super) fn compile(request: &GlslRequest<'_>) -> Result<Vec<u32>> {
+pub(super) fn compile(request: &GlslRequest<'_>) -> Result<Compiled> {
     let name = match request.file {
         Some(file) => file.display().to_string(),
         None => NOWHERE.to_owned(),
@@ -66,7 +66,12 @@ pub(super) fn compile(request: &GlslRequest<'_>) -> Result<Vec<u32>> {
     let compiled =
         compiler.compile_into_spirv(source, ShaderKind::Compute, &name, "main", Some(&options));
     match compiled {
-        Ok(module) => Ok(module.as_binary().to_vec()),
+        // The module names the extensions that were turned on by name. Those that
+        // `#extension all : warn` turns on are named only in the warnings about their use.
+        Ok(module) => Ok(Compiled {
+            words: module.as_binary().to_vec(),
+            has_any_instruction: module.get_warning_messages().contains(ANY_INSTRUCTION),
+        }),
         Err(shaderc::Error::CompilationError(_, text)) => Err(refused(&text)),
         Err(error) => Err(failed(&error)),
     }

@@ -27,6 +27,17 @@ pub(crate) struct GlslRequest<'a> {
     pub(crate) include_dirs: &'a [PathBuf],
 }
 
+/// What a shader was compiled to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Compiled {
+    pub(crate) words: Vec<u32>,
+    /// Whether the shader puts instructions into the module that the compiler does not check.
+    pub(crate) has_any_instruction: bool,
+}
+
+/// The extension of GLSL by which a shader does so.
+pub(crate) const ANY_INSTRUCTION: &str = "GL_EXT_spirv_intrinsics";
+
 /// Compiles GLSL to SPIR-V 1.5 for Vulkan 1.2, without optimization, so that names and unused
 /// bindings are kept. The entry point is `main`, as GLSL has no other.
 ///
@@ -35,7 +46,7 @@ pub(crate) struct GlslRequest<'a> {
 /// `ShaderCompile` with the compiler's own text; `InvalidArgument` for a macro that is none;
 /// `CompilerUnavailable` without the feature `glsl`.
 #[cfg(feature = "glsl")]
-pub(crate) fn compile(request: &GlslRequest<'_>) -> Result<Vec<u32>> {
+pub(crate) fn compile(request: &GlslRequest<'_>) -> Result<Compiled> {
     compiler::compile(request)
 }
 
@@ -45,7 +56,7 @@ pub(crate) fn compile(request: &GlslRequest<'_>) -> Result<Vec<u32>> {
 ///
 /// `CompilerUnavailable`, always.
 #[cfg(not(feature = "glsl"))]
-pub(crate) fn compile(_request: &GlslRequest<'_>) -> Result<Vec<u32>> {
+pub(crate) fn compile(_request: &GlslRequest<'_>) -> Result<Compiled> {
     Err(crate::error::Error::new(
         crate::error::ErrorKind::CompilerUnavailable,
         "GLSL was given, and vkaccel was built without its feature `glsl`, which brings the \

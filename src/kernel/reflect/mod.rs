@@ -1,6 +1,7 @@
 //! Owns what a kernel's interface is: reads it from a module, for one entry point and one
 //! specialization.
 
+pub(crate) mod atomics;
 mod entry;
 mod flow;
 mod layout;
@@ -73,6 +74,7 @@ pub(crate) fn reflect(
         bindings: BTreeMap::new(),
         push: None,
         shared: Vec::new(),
+        atomic_tails: atomics::atomic_tails(module, &types, &constants)?,
     };
     if local_size.by_id {
         reader.features.insert(Feature::Maintenance4);
@@ -137,6 +139,8 @@ struct Reader<'a> {
     bindings: BTreeMap<(u32, u32), Binding>,
     push: Option<PushBlock>,
     shared: Vec<u32>,
+    /// The variables of whose buffers atomics need an element.
+    atomic_tails: HashSet<u32>,
 }
 
 impl Reader<'_> {
@@ -248,6 +252,7 @@ impl Reader<'_> {
             } => u64::from(*stride_bytes),
             _ => 0,
         });
+        let fixed_bytes = end_of(&members);
         Ok(Binding {
             set,
             binding,
@@ -256,8 +261,12 @@ impl Reader<'_> {
             kind,
             access,
             count: bytes(count)?,
-            fixed_bytes: end_of(&members),
+            fixed_bytes,
             stride_bytes,
+            atomic_bytes: match self.atomic_tails.contains(&id) {
+                true => fixed_bytes + stride_bytes,
+                false => 0,
+            },
             members,
         })
     }
@@ -281,6 +290,7 @@ impl Reader<'_> {
         known.access = effect.access();
         known.count = known.count.max(new.count);
         known.fixed_bytes = known.fixed_bytes.max(new.fixed_bytes);
+        known.atomic_bytes = known.atomic_bytes.max(new.atomic_bytes);
         Ok(())
     }
 

@@ -110,6 +110,7 @@ fn storage(binding: u32, name: &str, access: Access) -> Binding {
         count: 1,
         fixed_bytes: 0,
         stride_bytes: 4,
+        atomic_bytes: 0,
     }
 }
 
@@ -119,6 +120,7 @@ fn fixed(binding: u32, name: &str, kind: BindingKind, fixed_bytes: u64) -> Bindi
         kind,
         fixed_bytes,
         stride_bytes: 0,
+        atomic_bytes: 0,
         ..storage(binding, name, Access::Read)
     }
 }

@@ -53,7 +53,7 @@ impl Drop for Folder {
 
 #[test]
 fn a_shader_becomes_spirv_1_5_with_its_names() {
-    let words = compile(&text(SAXPY)).unwrap();
+    let words = compile(&text(SAXPY)).unwrap().words;
     assert_eq!(words[0], 0x0723_0203);
     assert_eq!(words[1], 0x0001_0500);
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
