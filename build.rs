@@ -8,6 +8,11 @@ use std::{env, fs, io};
 mod codegen;
 
 fn main() {
+    // Tests that read files of the repository aren't there where only the package is.
+    println!("cargo::rustc-check-cfg=cfg(test_data)");
+    if Path::new("tests/data").is_dir() {
+        println!("cargo::rustc-cfg=test_data");
+    }
     let (folder, names) = codegen::TEMPLATES;
     let mut faults = Vec::new();
     // The folder `codegen` needs no such line: it is part of this program.

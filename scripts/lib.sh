@@ -37,3 +37,21 @@ forget_other_shaderc() {
         return
     done
 }
+
+# Sorts the integration tests by whether they want a device: those that do use the tests' support module, or are tests
+# of the command line. Leaves options of cargo in `device_tests` and `pure_tests`; the canary is in neither.
+find_tests() {
+    local file name
+    device_tests=()
+    pure_tests=()
+    for file in tests/*.rs tests/*/main.rs cli/tests/*.rs cli/tests/*/main.rs tools/*/tests/*.rs; do
+        [[ -f $file && $file != tests/canary.rs ]] || continue
+        name=${file%/main.rs}
+        name=$(basename "$name" .rs)
+        if [[ $file == cli/* ]] || grep -q '^mod support;' "$file"; then
+            device_tests+=(--test "$name")
+        else
+            pure_tests+=(--test "$name")
+        fi
+    done
+}

@@ -137,10 +137,7 @@ fn bytes_that_are_no_module_are_told_for_what_they_are() {
             .chunks(4)
             .flat_map(|word| word.iter().rev().copied())
             .collect();
-        let text = std::fs::read(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/tests/data/spirv/affine.comp"
-        ));
+        let text = support::data("spirv/affine.comp");
         let cases: [(&str, &[u8]); 7] = [
             ("empty", &[]),
             ("less than the magic number", &good[..3]),
@@ -148,7 +145,7 @@ fn bytes_that_are_no_module_are_told_for_what_they_are() {
             ("cut off", &good[..good.len() / 8 * 4]),
             ("no whole number", &good[..good.len() - 2]),
             ("other word order", &swapped),
-            ("text", &text.unwrap()),
+            ("text", &text),
         ];
         for (said, bytes) in cases {
             let error = refused(from_bytes(bytes), ErrorKind::InvalidModule);

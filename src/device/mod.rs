@@ -14,6 +14,7 @@ pub(crate) mod memory_plan;
 mod name;
 pub(crate) mod plan;
 #[cfg(test)]
+#[cfg(test_data)]
 mod recorded;
 #[cfg(test)]
 mod samples;

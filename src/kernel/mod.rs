@@ -4,6 +4,7 @@ pub(crate) mod args;
 pub(crate) mod check;
 pub(crate) mod clamp;
 #[cfg(test)]
+#[cfg(test_data)]
 mod damage_tests;
 pub(crate) mod glsl;
 pub(crate) mod grid;

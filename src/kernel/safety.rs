@@ -136,6 +136,7 @@ fn unchecked(error: Error) -> Error {
 }
 
 #[cfg(test)]
+#[cfg(test_data)]
 mod tests {
     use super::*;
     use crate::kernel::spirv::test_data::module;

@@ -68,6 +68,7 @@ pub(crate) fn validate(_words: &[u32], _vulkan_minor: u32) -> Result<()> {
 }
 
 #[cfg(test)]
+#[cfg(test_data)]
 mod tests {
     use super::*;
     use crate::kernel::spirv::test_data::words;

@@ -70,6 +70,12 @@ impl TestRuntime {
 
 impl Drop for TestRuntime {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            let seen = self.runtime.selection().unwrap_or_default();
+            for device in seen.iter().filter(|one| one.accepted) {
+                eprintln!("on the device {}", device.name);
+            }
+        }
         self.entered = None;
         let closed = self.runtime.shutdown();
         let messages = self.runtime.take_validation_messages();
@@ -128,8 +134,16 @@ impl TestRuntime {
     }
 }
 
+/// The content of a file in `tests/data`: the repository's, or a copy's where the test runs without
+/// one (`scripts/device-check`).
+pub fn data(name: &str) -> Vec<u8> {
+    let root = std::env::var("VKACCEL_TEST_ROOT");
+    let root = root.unwrap_or_else(|_| env!("CARGO_MANIFEST_DIR").to_owned());
+    let path = format!("{root}/tests/data/{name}");
+    std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
 /// The words of a module in `tests/data/spirv`.
 pub fn spirv(name: &str) -> Vec<u8> {
-    let path = format!("{}/tests/data/spirv/{name}.spv", env!("CARGO_MANIFEST_DIR"));
-    std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+    data(&format!("spirv/{name}.spv"))
 }

@@ -4,14 +4,22 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic anywhere")]
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use npyz::WriterBuilder;
 
+/// What stands for the repository where the tests run without one (`scripts/device-check`).
+fn copy() -> Option<PathBuf> {
+    std::env::var_os("VKACCEL_TEST_ROOT").map(PathBuf::from)
+}
+
 /// A shader of the tests, or with `shaders/` before its name one of the project's.
 pub fn shader(name: &str) -> PathBuf {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let package = match copy() {
+        Some(root) => root.join("cli"),
+        None => PathBuf::from(env!("CARGO_MANIFEST_DIR")),
+    };
     match name.strip_prefix("shaders/") {
         Some(name) => package.join("../shaders").join(name),
         None => package.join("tests/shaders").join(name),
@@ -62,7 +70,11 @@ pub struct Scratch(PathBuf);
 impl Scratch {
     /// An empty folder for the test of that name.
     pub fn new(name: &str) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!(
+        let folder = match copy() {
+            Some(root) => root.join("tmp"),
+            None => PathBuf::from(env!("CARGO_TARGET_TMPDIR")),
+        };
+        let path = folder.join(format!(
             "{}-{name}-{}",
             env!("CARGO_CRATE_NAME"),
             std::process::id()
@@ -79,7 +91,11 @@ impl Scratch {
 
     /// The program, to be run inside the folder.
     pub fn command(&self, args: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_vkaccel"));
+        let program = match copy() {
+            Some(root) => root.join("bin/vkaccel"),
+            None => PathBuf::from(env!("CARGO_BIN_EXE_vkaccel")),
+        };
+        let mut command = Command::new(program);
         command.current_dir(&self.0).args(args.split_whitespace());
         command
     }

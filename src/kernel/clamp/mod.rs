@@ -8,6 +8,7 @@
 
 mod plan;
 #[cfg(test)]
+#[cfg(test_data)]
 mod tests;
 
 use std::collections::HashMap;

@@ -11,6 +11,7 @@ mod rules;
 pub(crate) mod shared;
 mod specialization;
 #[cfg(test)]
+#[cfg(test_data)]
 mod tests;
 mod usage;
 

@@ -9,8 +9,10 @@ mod constants;
 mod parse;
 mod shape;
 #[cfg(test)]
+#[cfg(test_data)]
 pub(crate) mod test_data;
 #[cfg(test)]
+#[cfg(test_data)]
 mod tests;
 mod types;
 

@@ -96,6 +96,7 @@ fn replay(name: &str) -> usize {
 }
 
 #[test]
+#[cfg_attr(not(test_data), ignore = "the package has no tests/data")]
 fn recorded_steps_give_the_recorded_statistics() {
     for name in ["resets", "oom_retry", "conf_max_split"] {
         assert!(replay(name) > 20, "{name} is cut off");

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod memory;
+#[cfg(test_data)]
 mod modules;
 mod program;
 
