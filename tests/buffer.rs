@@ -192,3 +192,38 @@ fn an_empty_buffer_is_an_empty_array_to_a_kernel() {
         vkaccel::synchronize(None).unwrap();
     });
 }
+
+#[test]
+fn a_full_device_refuses_before_the_driver_is_asked_and_goes_on_once_there_is_room() {
+    on_each_device("a_full_device_refuses", |_| {
+        let limits = *vkaccel::get_device_capability(None).unwrap().limits();
+        let total = vkaccel::get_memory_info(None).unwrap().total;
+        let largest = limits
+            .max_buffer_size
+            .min(limits.max_memory_allocation_size);
+        let bytes = usize::try_from(largest.min(total) / 2).unwrap();
+        let mut held = Vec::new();
+        let error = loop {
+            match Buffer::<u8>::uninit(bytes) {
+                Ok(buffer) => held.push(buffer),
+                Err(error) => break error,
+            }
+            assert!(
+                held.len() as u64 * bytes as u64 <= total,
+                "more than there is was given"
+            );
+        };
+        let figures = error.out_of_memory().unwrap();
+        assert_eq!(
+            figures.reason,
+            vkaccel::OutOfMemoryReason::FullNow,
+            "{error}"
+        );
+        assert_eq!(figures.reserved, held.len() as u64 * bytes as u64);
+        held.clear();
+        assert_eq!(
+            Buffer::from_slice(&[1u8, 2]).unwrap().to_vec().unwrap(),
+            [1, 2]
+        );
+    });
+}

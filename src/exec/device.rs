@@ -1,6 +1,7 @@
 //! What the streams of one opened device share: the lane, spare command buffers, work that lost
 //! its stream, the pacer.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use super::pacer::Pacer;
@@ -21,8 +22,8 @@ const SPARE_MAX: usize = 32;
 #[derive(Debug)]
 pub(crate) struct ExecDevice {
     pacer: Pacer,
-    /// Work of streams that are gone, oldest first in each stream's part.
-    orphans: Mutex<Vec<InFlight>>,
+    /// Work of streams that are gone, by the lane's value that says it has finished.
+    orphans: Mutex<BTreeMap<u64, Recording>>,
     spare: Mutex<Vec<(Commands, Vec<Retained>)>>,
     /// Every stream that may have work, to wait for all of them.
     streams: Mutex<Vec<Weak<StreamCore>>>,
@@ -42,7 +43,7 @@ impl ExecDevice {
         fork::end_after(working);
         Ok(Arc::new(Self {
             pacer: Pacer::new(&lane),
-            orphans: Mutex::new(Vec::new()),
+            orphans: Mutex::new(BTreeMap::new()),
             spare: Mutex::new(Vec::new()),
             streams: Mutex::new(Vec::new()),
             failure: Mutex::new(None),
@@ -93,19 +94,25 @@ impl ExecDevice {
 
     /// Takes over the submitted work of a stream that is being dropped.
     pub(super) fn adopt(&self, work: impl IntoIterator<Item = InFlight>) {
+        let work = work.into_iter().map(|work| (work.value, work.recording));
         self.orphans.lock().extend(work);
     }
 
     /// Lets go of the finished work of dropped streams.
     pub(super) fn collect_orphans(&self) {
         let reached = self.lane.known_reached();
-        let finished: Vec<_> = match self.orphans.try_lock() {
-            Some(mut orphans) if !orphans.is_empty() => orphans
-                .extract_if(.., |work| work.value <= reached)
-                .collect(),
+        let finished = match self.orphans.try_lock() {
+            Some(mut orphans)
+                if orphans
+                    .first_key_value()
+                    .is_some_and(|(&v, _)| v <= reached) =>
+            {
+                let rest = orphans.split_off(&(reached + 1));
+                core::mem::replace(&mut *orphans, rest)
+            }
             _ => return,
         };
-        self.recycle(finished.into_iter().map(|work| work.recording));
+        self.recycle(finished.into_values());
     }
 
     /// Has the pacer look after a stream whose recording stays open.

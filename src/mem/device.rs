@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::staging::Staging;
 use crate::device::plan::MemoryRole;
 use crate::error::{Error, ErrorKind, OutOfMemory, OutOfMemoryReason, Result};
 use crate::exec::ExecDevice;
@@ -18,6 +19,8 @@ const BLOCK_ALIGN: u64 = 512;
 pub(crate) struct DeviceMemory {
     device: Arc<Device>,
     exec: Arc<ExecDevice>,
+    /// Host memory that is kept idle, and makes way where the device is full.
+    staging: [Arc<Staging>; 2],
 }
 
 /// A piece of a segment; what a buffer occupies. A buffer of no bytes has one without a segment.
@@ -65,16 +68,22 @@ impl Block {
 }
 
 impl DeviceMemory {
-    pub(crate) fn new(device: &Arc<Device>, exec: &Arc<ExecDevice>) -> Self {
+    pub(crate) fn new(
+        device: &Arc<Device>,
+        exec: &Arc<ExecDevice>,
+        staging: [Arc<Staging>; 2],
+    ) -> Self {
         Self {
             device: Arc::clone(device),
             exec: Arc::clone(exec),
+            staging,
         }
     }
 
     /// A block of at least `bytes`, with whatever content.
     ///
-    /// Where the device is full, waits for the work in flight, whose memory may be free after it.
+    /// Where the device is full, waits for the work in flight, whose memory may be free after it, and
+    /// gives idle staging memory back.
     ///
     /// # Errors
     ///
@@ -88,6 +97,9 @@ impl DeviceMemory {
         let segment = match self.segment(size) {
             Err(error) if error.is_out_of_memory() => {
                 self.exec.synchronize()?;
+                for staging in &self.staging {
+                    staging.trim();
+                }
                 self.segment(size)
                     .map_err(|error| self.full(bytes, error))?
             }
@@ -115,20 +127,6 @@ impl DeviceMemory {
     }
 
     fn segment(&self, size: u64) -> Result<Arc<Segment>> {
-        let most = self.device.plan().limits.max_memory_allocation_count;
-        if self.device.held_count() >= most {
-            return Err(Error::new(
-                ErrorKind::OutOfMemory,
-                format!(
-                    "{} holds {most} allocations, which is its limit",
-                    self.device.name()
-                ),
-            )
-            .with_out_of_memory(OutOfMemory::new(
-                OutOfMemoryReason::TooManyAllocations,
-                size,
-            )));
-        }
         Segment::new(&self.device, size, MemoryRole::Device)
     }
 

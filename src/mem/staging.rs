@@ -76,7 +76,7 @@ impl Staging {
         drop(state);
         let segment = match idle {
             Some(segment) => segment,
-            None => Segment::new(&self.device, size, self.role).inspect_err(|_| {
+            None => self.grow(size).inspect_err(|_| {
                 self.state.lock().busy_bytes -= size;
             })?,
         };
@@ -84,6 +84,25 @@ impl Staging {
             segment,
             home: Arc::clone(self),
         }))
+    }
+
+    /// A new segment; where there is no room, in place of the idle ones.
+    fn grow(&self, size: u64) -> Result<Arc<Segment>> {
+        match Segment::new(&self.device, size, self.role) {
+            Err(error) if error.is_out_of_memory() && self.trim() => {
+                Segment::new(&self.device, size, self.role)
+            }
+            other => other,
+        }
+    }
+
+    /// Gives what is idle back to the driver; whether there was anything.
+    pub(crate) fn trim(&self) -> bool {
+        let mut state = self.state.lock();
+        state.idle_bytes = 0;
+        let idle = core::mem::take(&mut state.idle);
+        drop(state);
+        !idle.is_empty()
     }
 
     fn give_back(&self, segment: &Arc<Segment>) {

@@ -118,10 +118,13 @@ impl Slot {
         let physical = self.find(&instance)?;
         let device = vk::Device::open(&instance, physical, plan, name)?;
         let exec = ExecDevice::new(&device)?;
+        let upload = Staging::new(&device, MemoryRole::Upload);
+        let readback = Staging::new(&device, MemoryRole::Readback);
+        let staging = [Arc::clone(&upload), Arc::clone(&readback)];
         Ok(Opened {
-            upload: Staging::new(&device, MemoryRole::Upload),
-            readback: Staging::new(&device, MemoryRole::Readback),
-            memory: DeviceMemory::new(&device, &exec),
+            upload,
+            readback,
+            memory: DeviceMemory::new(&device, &exec, staging),
             exec,
             device,
         })

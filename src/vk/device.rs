@@ -21,8 +21,8 @@ use super::instance::Instance;
 use super::result::{self, During};
 use super::segment::allocation_error;
 use crate::base::{fork, sync::Mutex};
-use crate::device::plan::Plan;
-use crate::error::{Error, ErrorKind, Result};
+use crate::device::plan::{MemoryRole, Plan};
+use crate::error::{Error, ErrorKind, OutOfMemory, OutOfMemoryReason, Result};
 
 /// An opened device.
 pub(crate) struct Device {
@@ -161,39 +161,87 @@ impl Device {
         })
     }
 
-    /// Memory from gpu-allocator for a request of `size_bytes`.
+    /// Memory of `heap` from gpu-allocator for a request of `size_bytes`.
+    ///
+    /// What the device can't have is refused before the driver is asked: going past the number of
+    /// allocations is undefined, and some drivers go past their heap until the system ends the process.
     pub(crate) fn allocate(
         &self,
         description: &AllocationCreateDesc<'_>,
         size_bytes: u64,
+        heap: u32,
     ) -> Result<Allocation> {
+        let taken = self.take_room(description.requirements.size, heap);
+        taken.map_err(|reason| self.no_room(reason, size_bytes))?;
         let allocation = self.allocator.lock().allocate(description);
-        let allocation =
-            allocation.map_err(|cause| allocation_error(&cause, size_bytes).context(&self.name))?;
-        self.held_bytes
-            .fetch_add(allocation.size(), Ordering::Relaxed);
-        self.held_count.fetch_add(1, Ordering::Relaxed);
-        Ok(allocation)
+        allocation.map_err(|cause| {
+            self.give_room(description.requirements.size, heap);
+            allocation_error(&cause, size_bytes).context(&self.name)
+        })
     }
 
-    /// The bytes of all allocations.
+    /// Counts an allocation before it is made.
+    fn take_room(&self, size_bytes: u64, heap: u32) -> Result<(), OutOfMemoryReason> {
+        let most = self.plan.limits.max_memory_allocation_count;
+        let counted = self
+            .held_count
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
+                count.checked_add(1).filter(|&count| count <= most)
+            });
+        counted.map_err(|_| OutOfMemoryReason::TooManyAllocations)?;
+        if heap != self.plan.memory.best(MemoryRole::Device).heap {
+            return Ok(());
+        }
+        let total = self.plan.device_heap_bytes;
+        let held = self
+            .held_bytes
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |held| {
+                held.checked_add(size_bytes).filter(|&held| held <= total)
+            });
+        held.map(drop).map_err(|_| {
+            self.held_count.fetch_sub(1, Ordering::Relaxed);
+            OutOfMemoryReason::FullNow
+        })
+    }
+
+    /// Takes an allocation out of the count.
+    fn give_room(&self, size_bytes: u64, heap: u32) {
+        self.held_count.fetch_sub(1, Ordering::Relaxed);
+        if heap == self.plan.memory.best(MemoryRole::Device).heap {
+            self.held_bytes.fetch_sub(size_bytes, Ordering::Relaxed);
+        }
+    }
+
+    #[cold]
+    fn no_room(&self, reason: OutOfMemoryReason, size_bytes: u64) -> Error {
+        let text = match reason {
+            OutOfMemoryReason::TooManyAllocations => format!(
+                "{} holds {} allocations, which is its limit",
+                self.name, self.plan.limits.max_memory_allocation_count
+            ),
+            _ => format!(
+                "{} has {} bytes of memory, of which this process holds {}",
+                self.name,
+                self.plan.device_heap_bytes,
+                self.held_bytes()
+            ),
+        };
+        Error::new(ErrorKind::OutOfMemory, text)
+            .with_out_of_memory(OutOfMemory::new(reason, size_bytes))
+    }
+
+    /// The bytes of the allocations in the heap that counts as the device's memory.
     pub(crate) fn held_bytes(&self) -> u64 {
         self.held_bytes.load(Ordering::Relaxed)
     }
 
-    /// How many allocations there are.
-    pub(crate) fn held_count(&self) -> u32 {
-        self.held_count.load(Ordering::Relaxed)
-    }
-
-    /// Gives an allocation back to the driver.
-    pub(crate) fn release(&self, allocation: Allocation) {
-        self.held_bytes
-            .fetch_sub(allocation.size(), Ordering::Relaxed);
-        self.held_count.fetch_sub(1, Ordering::Relaxed);
+    /// Gives an allocation of `heap` back to the driver.
+    pub(crate) fn release(&self, allocation: Allocation, heap: u32) {
+        let size_bytes = allocation.size();
         // gpu-allocator fails here only for an allocation that is not its own.
         let released = self.allocator.lock().free(allocation);
         debug_assert!(released.is_ok(), "{released:?}");
+        self.give_room(size_bytes, heap);
     }
 }
 

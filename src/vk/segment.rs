@@ -40,6 +40,8 @@ pub(crate) struct Segment {
     mapping: Option<Mapping>,
     /// Whether host and device see each other's writes without being told.
     coherent: bool,
+    /// The memory heap that it lies in.
+    heap: u32,
     allocation: ManuallyDrop<Allocation>,
     device: Arc<Device>,
 }
@@ -114,6 +116,7 @@ impl Segment {
                 allocation_scheme: AllocationScheme::DedicatedBuffer(bare.buffer),
             },
             size_bytes,
+            choice.heap,
         )?;
         // SAFETY: memory of this allocation, fresh and as large as required, not yet bound.
         let memory = unsafe { allocation.memory() };
@@ -124,7 +127,7 @@ impl Segment {
                 .bind_buffer_memory(bare.buffer, memory, allocation.offset())
         };
         if let Err(error) = device.during("vkBindBufferMemory", bound) {
-            device.release(allocation);
+            device.release(allocation, choice.heap);
             return Err(error);
         }
         let address_info = vk::BufferDeviceAddressInfo::default().buffer(bare.buffer);
@@ -143,6 +146,7 @@ impl Segment {
             address,
             mapping,
             coherent: choice.is_coherent(),
+            heap: choice.heap,
             allocation: ManuallyDrop::new(allocation),
             device: Arc::clone(device),
         }))
@@ -246,7 +250,7 @@ impl Drop for Segment {
         unsafe { self.device.raw().destroy_buffer(self.buffer, None) };
         // SAFETY: taken once, here.
         let allocation = unsafe { ManuallyDrop::take(&mut self.allocation) };
-        self.device.release(allocation);
+        self.device.release(allocation, self.heap);
     }
 }
 
