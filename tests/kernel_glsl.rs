@@ -374,3 +374,46 @@ fn atomics_on_an_array_take_a_buffer_with_an_element() {
         assert_eq!(words.to_vec().unwrap(), [3]);
     });
 }
+
+#[test]
+fn what_calls_multiply_is_refused_before_a_driver_drowns_in_it() {
+    on_each_device("what_calls_multiply_is_refused", |_| {
+        let header = "#version 450
+            layout(local_size_x = 1) in;
+            layout(set = 0, binding = 0) buffer Words { uint words[]; };\n";
+        let arrays = format!(
+            "{header}
+             uint f(uint x) {{ uint a[15000]; a[x % 15000] = x; return a[words[x] % 15000]; }}
+             void main() {{ words[0] = f(0) + f(1); }}"
+        );
+        let error = Kernel::from_glsl(&arrays).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
+        let mut doubling = format!("{header}uint f0(uint x) {{ return words[x] + x; }}\n");
+        for level in 1..=24 {
+            let below = level - 1;
+            doubling +=
+                &format!("uint f{level}(uint x) {{ return f{below}(x) + f{below}(x * 3); }}\n");
+        }
+        doubling += "void main() { words[0] = f24(1); }";
+        let error = Kernel::from_glsl(&doubling).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
+    });
+}
+
+#[test]
+fn a_text_that_nests_deeply_is_compiled_or_refused() {
+    on_each_device("a_text_that_nests_deeply", |_| {
+        let mut source = String::from(
+            "#version 450
+             layout(local_size_x = 1) in;
+             layout(set = 0, binding = 0) buffer Words { uint words[]; };
+             void main() { words[0] = 1",
+        );
+        source += &", words[0] = 2".repeat(10_000);
+        source += "; }";
+        let words = Buffer::<u32>::zeroed(1).unwrap();
+        let kernel = Kernel::from_glsl(&source).unwrap();
+        kernel.launch(Grid::groups(1), (&words,)).unwrap();
+        assert_eq!(words.to_vec().unwrap(), [2]);
+    });
+}

@@ -8,6 +8,7 @@ pub(crate) mod clamp;
 mod damage_tests;
 pub(crate) mod glsl;
 pub(crate) mod grid;
+mod inlined;
 pub(crate) mod interface;
 pub(crate) mod program;
 pub(crate) mod reflect;

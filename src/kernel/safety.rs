@@ -1,17 +1,20 @@
 //! Whether a module may be loaded without `unsafe`.
 
-use spirv::{AddressingModel, Capability, Op, StorageClass};
+use spirv::{AddressingModel, Capability, Op};
 
 use crate::error::{Details, Error, ErrorKind, Result};
 use crate::kernel::clamp;
 use crate::kernel::glsl::ANY_INSTRUCTION;
-use crate::kernel::reflect::shared;
-use crate::kernel::spirv::{Constants, Module, Types};
+use crate::kernel::inlined;
+use crate::kernel::spirv::Module;
 
-/// The bytes that the private variables of an invocation may take. Vulkan has no limit for them;
+/// The bytes that the private variables of an invocation may take, those of each call counted. Vulkan has no limit for them;
 /// SwiftShader ends the process at 128 KiB («Local variable exceeds stack size limit»), lavapipe
 /// compiles for minutes.
 const MAX_PRIVATE_BYTES: u64 = 64 << 10;
+
+/// The instructions of a kernel with all its calls replaced.
+const MAX_INSTRUCTIONS: u64 = 1 << 20;
 
 /// Whether everything that a valid module does to memory can be kept inside: through descriptors
 /// by robust buffer access, in its own variables by the clamping of indices.
@@ -53,22 +56,31 @@ pub(crate) fn check(module: &Module, specialization: &[(u32, u64)]) -> Result<()
             )));
         }
     }
-    private_memory(module, specialization)?;
+    size(module, specialization)?;
     clamp::check(module).map_err(unchecked)
 }
 
-/// Whether the private variables of an invocation are as small as every driver takes them.
-fn private_memory(module: &Module, specialization: &[(u32, u64)]) -> Result<()> {
-    let types = Types::read(module)?;
-    let constants = Constants::read(module, &types, specialization)?;
-    let private = [StorageClass::Private as u32, StorageClass::Function as u32];
-    let mut variables = Vec::new();
-    for instruction in module.instructions() {
-        if instruction.op == Op::Variable && private.contains(&instruction.operand(0)?) {
-            variables.push(instruction.result());
-        }
+/// Whether the kernel, with every call replaced by what it calls, is as small as every driver takes
+/// it.
+fn size(module: &Module, specialization: &[(u32, u64)]) -> Result<()> {
+    let whole = inlined::measure(module, specialization)?;
+    if whole.instructions > MAX_INSTRUCTIONS {
+        let asked = whole.instructions;
+        return Err(Error::new(
+            ErrorKind::LimitExceeded,
+            format!(
+                "the kernel has {asked} instructions once its calls are replaced by what they \
+                 call, checked kernels may have {MAX_INSTRUCTIONS}: beyond, drivers compile for \
+                 minutes or run out of memory; call less from within what is called often"
+            ),
+        )
+        .with_details(Details::Limit {
+            name: "instructions of a kernel".to_owned(),
+            asked,
+            limit: MAX_INSTRUCTIONS,
+        }));
     }
-    let asked = shared::bytes(module, &types, &constants, &variables)?;
+    let asked = whole.private_bytes;
     if asked <= MAX_PRIVATE_BYTES {
         return Ok(());
     }

@@ -20,7 +20,37 @@ const MAX_LINES: usize = 40;
 /// The one compiler: it takes milliseconds to make, and may be used by many threads at once.
 static COMPILER: OnceLock<Result<Compiler, shaderc::Error>> = OnceLock::new();
 
+/// The stack that every text gets, and what it gets on top for each byte: the compiler calls itself
+/// for every level that a text nests expressions, statements or types.
+const STACK: usize = 32 << 20;
+const STACK_PER_BYTE: usize = 4 << 10;
+/// The most stack that is asked for. It is taken from the system only as far as it is used.
+const STACK_MAX: usize = 1 << 30;
+
+/// Compiles on a thread of its own, whose stack is as large as the text may need: to run out of it
+/// would end the process.
 pub(super) fn compile(request: &GlslRequest<'_>) -> Result<Compiled> {
+    let wanted = request.source.len().saturating_mul(STACK_PER_BYTE);
+    let stack = wanted.saturating_add(STACK).min(STACK_MAX);
+    std::thread::scope(|scope| {
+        let builder = std::thread::Builder::new().name("vkaccel-glsl".to_owned());
+        let thread = builder
+            .stack_size(stack)
+            .spawn_scoped(scope, || compile_here(request));
+        let thread = thread.map_err(|cause| {
+            let text = format!("no thread with a stack of {stack} bytes could be made: {cause}");
+            Error::new(ErrorKind::OutOfHostMemory, text)
+        })?;
+        thread.join().unwrap_or_else(|_| {
+            Err(Error::new(
+                ErrorKind::ShaderCompile,
+                "the compiler's thread panicked",
+            ))
+        })
+    })
+}
+
+fn compile_here(request: &GlslRequest<'_>) -> Result<Compiled> {
     let name = match request.file {
         Some(file) => file.display().to_string(),
         None => NOWHERE.to_owned(),
