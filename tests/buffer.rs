@@ -227,3 +227,25 @@ fn a_full_device_refuses_before_the_driver_is_asked_and_goes_on_once_there_is_ro
         );
     });
 }
+
+#[test]
+fn free_memory_falls_by_what_buffers_hold_and_never_leaves_the_total() {
+    on_each_device("free_memory_falls", |runtime| {
+        let before = vkaccel::get_memory_info(None).unwrap();
+        assert!(before.free <= before.total && before.total > 0);
+        assert!(!runtime.runtime().is_initialized(), "asking opens nothing");
+        let held = Buffer::<u8>::uninit(8 << 20).unwrap();
+        let with = vkaccel::get_memory_info(0).unwrap();
+        assert_eq!(with.total, before.total);
+        // Where the driver keeps the books, other processes move them too.
+        if with.source == vkaccel::MemoryInfoSource::OwnAccounting {
+            assert_eq!(before.free - with.free, 8 << 20);
+            drop(held);
+            assert_eq!(vkaccel::get_memory_info(0).unwrap().free, before.free);
+        }
+        assert_eq!(
+            vkaccel::get_memory_info(1).unwrap_err().kind(),
+            ErrorKind::InvalidDevice
+        );
+    });
+}

@@ -326,3 +326,24 @@ fn everything_may_be_dropped_in_any_order_while_work_runs() {
         }
     });
 }
+
+#[test]
+fn waiting_for_the_device_waits_for_every_stream() {
+    on_each_device("waiting_for_the_device_waits_for_every_stream", |_| {
+        let streams: Vec<_> = (0..8).map(|_| Stream::new(0).unwrap()).collect();
+        let words = Buffer::<u32>::zeroed(8 << 16).unwrap();
+        vkaccel::synchronize(None).unwrap();
+        for (index, stream) in streams.iter().enumerate() {
+            let part = words.view(index << 16..(index + 1) << 16).unwrap();
+            for value in 0..20 {
+                stream.fill(part, value).unwrap();
+            }
+        }
+        vkaccel::synchronize("vulkan:0").unwrap();
+        // Nothing was left to be done: asking finds every stream idle.
+        for stream in &streams {
+            assert!(stream.query().unwrap());
+        }
+        assert!(words.to_vec().unwrap().iter().all(|&word| word == 19));
+    });
+}

@@ -354,8 +354,8 @@ pub fn set_stream(stream: &Stream) -> Result<()> {
 ///   was built with, makes no sense.
 /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one that
 ///   had opened a device.
-/// - [`DeviceLost`](crate::ErrorKind::DeviceLost): The device was lost; the text says what it had
-///   finished.
+/// - [`DeviceLost`](crate::ErrorKind::DeviceLost): The device was lost; every later call that uses
+///   it says so too.
 ///
 /// # Example
 ///
@@ -486,8 +486,8 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// - [`DeviceLost`](crate::ErrorKind::DeviceLost): The device was lost; the text says what it
-    ///   had finished.
+    /// - [`DeviceLost`](crate::ErrorKind::DeviceLost): The device was lost; every later call that
+    ///   uses it says so too.
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
     ///   that had opened a device.
     ///
@@ -516,8 +516,8 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// - [`DeviceLost`](crate::ErrorKind::DeviceLost): The device was lost; the text says what it
-    ///   had finished.
+    /// - [`DeviceLost`](crate::ErrorKind::DeviceLost): The device was lost; every later call that
+    ///   uses it says so too.
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
     ///   that had opened a device.
     ///
