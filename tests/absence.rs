@@ -83,7 +83,7 @@ fn expect_absence(kind: ErrorKind) {
     runtime.shutdown().unwrap();
 }
 
-/// ER-01: without a loader.
+/// Without a loader.
 #[test]
 fn without_a_loader_there_is_no_driver_and_no_panic() {
     if role().is_some() {
@@ -123,7 +123,7 @@ fn a_loader_that_is_none_is_no_driver() {
     }
 }
 
-/// ER-01: without a driver that works.
+/// Without a driver that works.
 #[test]
 fn without_a_driver_there_is_no_device_and_no_panic() {
     const NAME: &str = "without_a_driver_there_is_no_device_and_no_panic";

@@ -32,7 +32,7 @@ fn limit(error: &Error) -> (u64, u64) {
     }
 }
 
-/// KN-13: whether a view's part is read or written, only its offset counts, not its length.
+/// Whether a view's part is read or written, only its offset counts, not its length.
 #[test]
 fn every_offset_is_bound_as_it_is_or_refused_with_the_alignment() {
     on_each_device("every_offset_is_bound", |_| {
@@ -95,7 +95,7 @@ fn a_view_past_the_end_is_no_view() {
     });
 }
 
-/// KN-13: a buffer that is one word longer than a descriptor reaches.
+/// A buffer that is one word longer than a descriptor reaches.
 #[test]
 fn both_ends_of_a_buffer_that_no_descriptor_reaches_over_can_be_bound() {
     const NAME: &str = "both_ends_of_a_buffer";

@@ -7,7 +7,7 @@ mod support;
 use support::on_each_device;
 use vkaccel::{Buffer, ErrorKind, Grid, Kernel, Runtime, Stream};
 
-/// HM-03: fills, writes and copies of any number of bytes touch those bytes alone.
+/// Fills, writes and copies of any number of bytes touch those bytes alone.
 #[test]
 fn fills_and_copies_of_any_byte_count_touch_no_neighbour() {
     on_each_device("fills_and_copies_of_any_byte_count", |_| {

@@ -26,7 +26,7 @@ fn some_error() -> Error {
     Stream::new("no device").unwrap_err()
 }
 
-/// SM-01: scopes nest, the same stream included, and each leaves what it found.
+/// Scopes nest, the same stream included, and each leaves what it found.
 #[test]
 fn nested_stream_scopes_unwind_to_what_was_current() {
     on_each_device("nested_stream_scopes", |_| {
@@ -55,7 +55,7 @@ fn nested_stream_scopes_unwind_to_what_was_current() {
     });
 }
 
-/// SM-01, the error path, and panics.
+/// Scopes leave what they found on the error path too, and on panics.
 #[test]
 fn scopes_that_end_by_an_error_or_a_panic_restore_too() {
     on_each_device("scopes_that_end_by_an_error", |_| {
@@ -327,7 +327,7 @@ fn two_devices(name: &str) -> Option<TestRuntime> {
     None
 }
 
-/// SM-01 on two devices.
+/// The same on two devices.
 #[test]
 fn a_stream_scope_restores_the_device_and_its_own_devices_stream_alone() {
     let Some(_runtime) = two_devices("a_stream_scope_restores_the_device") else {

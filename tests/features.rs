@@ -208,7 +208,7 @@ fn features() -> FeatureSet {
     get_device_capability(None).unwrap().features()
 }
 
-/// KN-07 with every feature that a module can need, on a device with all that it has.
+/// Every feature that a module can need, on a device with all that it has.
 #[test]
 fn a_module_is_built_if_and_only_if_the_device_has_what_it_needs() {
     on_each_device("a_module_is_built_if_and_only_if", |_| {
@@ -237,7 +237,7 @@ fn a_module_is_built_if_and_only_if_the_device_has_what_it_needs() {
     });
 }
 
-/// KN-07: each feature is left out alone, and found missing by its name where a module needs it.
+/// Each feature is left out alone, and found missing by its name where a module needs it.
 #[test]
 fn a_feature_that_was_left_out_is_missed_by_its_name() {
     on_each_device("a_feature_that_was_left_out", |_| {

@@ -13,7 +13,7 @@ use support::on_each_device;
 use support::random::Random;
 use vkaccel::{Arg, Buffer, Download, Grid, Kernel, Stream};
 
-/// VA-01 (1): launches on the same memory see each other's results, without host waits.
+/// Launches on the same memory see each other's results, without host waits.
 #[test]
 fn launches_in_a_row_on_one_buffer_take_effect_in_order() {
     on_each_device("launches_in_a_row", |_| {
@@ -31,7 +31,7 @@ fn launches_in_a_row_on_one_buffer_take_effect_in_order() {
     });
 }
 
-/// VA-01 (2): the same between two buffers, by descriptors and by addresses.
+/// The same between two buffers, by descriptors and by addresses.
 #[test]
 fn launches_to_and_fro_between_two_buffers_take_effect_in_order() {
     on_each_device("launches_to_and_fro", |_| {
@@ -54,7 +54,7 @@ fn launches_to_and_fro_between_two_buffers_take_effect_in_order() {
     });
 }
 
-/// VA-01 (4): the host sees what a kernel wrote, through a copy that it waits for.
+/// The host sees what a kernel wrote, through a copy that it waits for.
 #[test]
 fn a_copy_to_the_host_sees_what_the_kernel_before_it_wrote() {
     on_each_device("a_copy_to_the_host", |_| {
@@ -302,7 +302,7 @@ fn random_programs_on_overlapping_ranges_give_what_a_model_gives() {
     });
 }
 
-/// C13: what the host has seen finish is ordered on the device too.
+/// What the host has seen finish is ordered on the device too.
 #[test]
 fn streams_that_the_host_orders_see_each_others_results() {
     on_each_device("streams_that_the_host_orders", |_| {

@@ -26,7 +26,7 @@ fn from_bytes(bytes: &[u8]) -> Result<Kernel> {
     build(Kernel::builder(Spirv::from(bytes)))
 }
 
-/// KN-03: a workgroup's size comes from a constant without a name, of any value.
+/// A workgroup's size comes from a constant without a name, of any value.
 #[test]
 fn a_workgroup_is_as_large_as_its_specialization_constant_says() {
     on_each_device("a_workgroup_is_as_large", |_| {
@@ -96,7 +96,7 @@ fn specialization_values_that_no_constant_can_hold_are_refused() {
     });
 }
 
-/// KN-09: entry points have any name, and the one that is meant is chosen by it.
+/// Entry points have any name, and the one that is meant is chosen by it.
 #[test]
 fn an_entry_point_is_chosen_by_its_name() {
     on_each_device("an_entry_point_is_chosen", |_| {
@@ -211,7 +211,7 @@ fn missing(error: &Error) -> &[String] {
     }
 }
 
-/// A part of KN-07 and KN-05: the crate finds out what a module needs, since drivers run it anyway.
+/// The crate finds out what a module needs, since drivers run it anyway.
 #[test]
 fn a_module_that_needs_a_feature_is_refused_on_a_device_that_was_opened_without() {
     let without = || {
@@ -309,7 +309,7 @@ fn kernels_are_built_for_the_device_that_is_named() {
     });
 }
 
-/// BP-01: without a compiler the rest works, and GLSL says what is missing.
+/// Without a compiler the rest works, and GLSL says what is missing.
 #[cfg(not(feature = "glsl"))]
 #[test]
 fn glsl_without_a_compiler_is_refused_as_such() {

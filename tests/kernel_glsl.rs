@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use support::{builder, on_each_device, on_each_device_with};
 use vkaccel::{Buffer, ErrorKind, Feature, Grid, Kernel, get_device_capability};
 
-/// KN-03, compiled here.
+/// The workgroup's size as a constant without a name, compiled here.
 #[test]
 fn a_workgroups_size_is_specialized_in_glsl_too() {
     on_each_device("a_workgroups_size_is_specialized", |_| {
@@ -43,7 +43,7 @@ fn a_workgroups_size_is_specialized_in_glsl_too() {
     });
 }
 
-/// A part of KN-09.
+/// GLSL has one entry point.
 #[test]
 fn a_shader_without_main_does_not_compile_and_the_text_says_so() {
     on_each_device("a_shader_without_main", |_| {
@@ -144,7 +144,7 @@ const WILD: [i32; 12] = [
     1 << 30,
 ];
 
-/// C18: indices into shared memory and into arrays in registers are kept inside of them.
+/// Indices into shared memory and into arrays in registers are kept inside of them.
 #[test]
 fn wild_indices_into_shared_and_private_arrays_do_no_harm() {
     on_each_device("wild_indices_into_shared", |_| {
@@ -188,7 +188,7 @@ fn wild_indices_into_shared_and_private_arrays_do_no_harm() {
     });
 }
 
-/// C18: accesses past the end of a buffer are kept inside of it, or dropped; its neighbours in
+/// Accesses past the end of a buffer are kept inside of it, or dropped; its neighbours in
 /// memory stay as they are.
 #[test]
 fn wild_indices_into_buffers_touch_no_neighbour() {

@@ -22,7 +22,7 @@ fn refused(result: Result<()>, kind: ErrorKind) -> Error {
     error
 }
 
-/// KN-01: push constants reach the shader where its block says, and a packed struct is refused.
+/// Push constants reach the shader where its block says, and a packed struct is refused.
 #[test]
 fn push_constants_arrive_at_the_shaders_offsets() {
     on_each_device("push_constants_arrive", |_| {
@@ -95,7 +95,7 @@ fn numbers_vectors_and_arrays_fill_the_members_of_the_block() {
     });
 }
 
-/// A part of KN-11: nothing to do is done at once, whatever the other axes say.
+/// Nothing to do is done at once, whatever the other axes say.
 #[test]
 fn no_groups_are_no_work_even_beside_a_count_that_is_too_large() {
     on_each_device("no_groups_are_no_work", |_| {
@@ -128,7 +128,7 @@ fn no_groups_are_no_work_even_beside_a_count_that_is_too_large() {
     });
 }
 
-/// A part of KN-11: each axis has its own limit, and the error names it.
+/// Each axis has its own limit, and the error names it.
 #[test]
 fn more_groups_than_the_device_takes_are_refused_by_axis() {
     on_each_device("more_groups_than_the_device_takes", |_| {
@@ -170,7 +170,7 @@ fn more_groups_than_the_device_takes_are_refused_by_axis() {
     });
 }
 
-/// A part of KN-11: the largest count works on each axis.
+/// The largest count works on each axis.
 #[test]
 fn as_many_groups_as_the_device_takes_all_run() {
     on_each_device("as_many_groups_as_the_device_takes", |_| {
@@ -298,7 +298,7 @@ fn buffers_too_small_for_the_block_or_of_no_use_are_refused() {
     });
 }
 
-/// A part of KN-13: a view is bound where it starts, or refused with both numbers; never elsewhere.
+/// A view is bound where it starts, or refused with both numbers; never elsewhere.
 #[test]
 fn views_are_bound_where_they_start_or_refused() {
     on_each_device("views_are_bound_where_they_start", |_| {
@@ -336,7 +336,7 @@ fn views_are_bound_where_they_start_or_refused() {
     });
 }
 
-/// A part of KN-13: what a descriptor can't reach is refused; where no buffer can be that large,
+/// What a descriptor can't reach is refused; where no buffer can be that large,
 /// there is nothing to refuse.
 #[test]
 fn a_buffer_larger_than_a_descriptor_reaches_is_refused_with_both_numbers() {
@@ -410,7 +410,7 @@ fn uniform_blocks_and_sets_that_are_not_in_a_row_are_bound() {
 #[test]
 fn arrays_of_vectors_have_the_strides_of_their_layout() {
     on_each_device("arrays_of_vectors", |_| {
-        // A part of KN-05; std430 and std140 together, so words are sums of both.
+        // std430 and std140 together, so words are sums of both.
         let vectors = Buffer::from_slice(&(0..16).collect::<Vec<u32>>()).unwrap();
         let structs = Buffer::from_slice(&(0..30).collect::<Vec<u32>>()).unwrap();
         let uniforms = Buffer::from_slice(&(0..16).collect::<Vec<u32>>()).unwrap();

@@ -34,7 +34,7 @@ fn read(name: &str, uniforms: Option<&Buffer<u32>>) -> Vec<u32> {
     read.to_vec().unwrap()
 }
 
-/// KN-05: words 0..30 as vectors of three and as structs of two such vectors and a number.
+/// Words 0..30 as vectors of three and as structs of two such vectors and a number.
 #[test]
 fn vectors_of_three_are_read_with_the_stride_that_their_rules_give() {
     on_each_device("vectors_of_three", |_| {

@@ -123,7 +123,7 @@ fn in_own_process(test: &TestRuntime, name: &str) {
     test.child(name, "child").without_validation().succeed();
 }
 
-/// FK-01's work: every word times eleven.
+/// The work of parent and child: every word times eleven.
 fn compute() {
     let source = Buffer::from_slice(&[1u32, 2, 3]).unwrap();
     let target = Buffer::<u32>::zeroed(3).unwrap();
@@ -133,7 +133,7 @@ fn compute() {
     assert_eq!(target.to_vec().unwrap(), [11, 22, 33]);
 }
 
-/// FK-01, C5: asking does not make a fork unsafe.
+/// Asking does not make a fork unsafe.
 #[test]
 fn a_child_of_a_process_that_only_asked_works_fully() {
     const NAME: &str = "a_child_of_a_process_that_only_asked_works_fully";
@@ -226,7 +226,7 @@ fn calls(all: &Everything) -> Vec<(&'static str, Error)> {
     ]
 }
 
-/// C6: a child of a process that had opened a device is told so, at once, and ends well.
+/// A child of a process that had opened a device is told so, at once, and ends well.
 #[test]
 fn a_child_of_a_process_that_had_opened_a_device_gets_typed_errors() {
     const NAME: &str = "a_child_of_a_process_that_had_opened_a_device_gets_typed_errors";

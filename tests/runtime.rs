@@ -90,7 +90,7 @@ fn ask() {
     vkaccel::set_device_index(0).unwrap();
 }
 
-/// C5: asking opens nothing, and the first command opens its device alone.
+/// Asking opens nothing, and the first command opens its device alone.
 #[test]
 fn the_first_command_opens_its_device_and_no_other() {
     const NAME: &str = "the_first_command_opens_its_device";

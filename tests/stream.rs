@@ -102,7 +102,7 @@ fn waiting_ends_with_the_work_or_with_the_time() {
     });
 }
 
-/// C12: what was recorded runs though nobody calls again.
+/// What was recorded runs though nobody calls again.
 ///
 /// `query` itself submits what is open, but does not wait: it could not find work finished that
 /// takes long and that it had to submit first.
@@ -131,7 +131,7 @@ fn recorded_work_runs_without_further_calls() {
     });
 }
 
-/// SM-03, without events: a hundred streams are a hundred.
+/// A hundred streams are a hundred.
 #[test]
 fn a_hundred_streams_are_told_apart_and_all_run() {
     on_each_device("a_hundred_streams", |_| {

@@ -79,7 +79,7 @@ fn a_process_of_its_own() {
     }
 }
 
-/// DV-01: what each list means, with the drivers that are there, in processes of their own.
+/// What each list means, with the drivers that are there, in processes of their own.
 #[test]
 fn the_list_of_the_environment_keeps_its_order_and_ends_at_what_is_no_device() {
     let Some(all) = all("the_list_of_the_environment") else {

@@ -1,4 +1,4 @@
-//! CG-01: every run of the generator writes the same bytes, and it runs when the spec changes only.
+//! Every run of the generator writes the same bytes, and it runs when the spec changes only.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
