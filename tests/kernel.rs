@@ -276,6 +276,7 @@ fn halves_are_added_and_multiplied_where_the_device_can() {
     });
 }
 
+#[cfg(not(feature = "spirv-val"))]
 #[test]
 fn a_checked_kernel_is_not_made_of_foreign_words_or_of_addresses() {
     on_each_device("a_checked_kernel_is_not_made_of_foreign_words", |_| {
@@ -319,5 +320,32 @@ fn glsl_without_a_compiler_is_refused_as_such() {
         assert!(error.to_string().contains("glsl"), "{error}");
         let error = refused(build(Kernel::builder(text)), ErrorKind::CompilerUnavailable);
         assert!(error.to_string().contains("glsl"), "{error}");
+    });
+}
+
+/// With the validator, SPIR-V from elsewhere needs no trust.
+#[cfg(feature = "spirv-val")]
+#[test]
+fn validated_spirv_loads_safely_and_invalid_spirv_is_refused_with_the_reason() {
+    on_each_device("validated_spirv_loads_safely", |_| {
+        let bytes = support::spirv("two_entries");
+        let kernel = Kernel::builder(Spirv::from(&bytes))
+            .entry("add_three")
+            .build()
+            .unwrap();
+        let word = Buffer::from_slice(&[4u32]).unwrap();
+        kernel.launch(Grid::groups(1), (&word,)).unwrap();
+        assert_eq!(word.to_vec().unwrap(), [7]);
+        // Without its memory model the module is whole, and invalid.
+        let words: Vec<u32> = bytes
+            .chunks_exact(4)
+            .map(|word| u32::from_le_bytes(word.try_into().unwrap()))
+            .collect();
+        let model = words.iter().position(|&word| word == 3 << 16 | 14).unwrap();
+        let without = [&words[..model], &words[model + 3..]].concat();
+        let built = Kernel::builder(Spirv::from(&without))
+            .entry("add_three")
+            .build();
+        assert_eq!(built.unwrap_err().kind(), ErrorKind::InvalidModule);
     });
 }
