@@ -97,17 +97,14 @@ impl StreamCore {
         steps: &mut [(&[Use], Option<F>)],
     ) -> Result<u64> {
         self.exec.device().check()?;
-        let mut finished = Vec::new();
-        let mut state = self.state.lock();
-        let result = match state.losses.tell() {
-            Ok(()) => self.record_locked(&mut state, steps, &mut finished),
-            told => told,
-        };
-        state.hand_on(&result);
-        let seq = state.newest;
-        drop(state);
-        self.exec.recycle(finished);
-        result.map(|()| seq)
+        self.locked(|state, finished| {
+            let result = match state.losses.tell() {
+                Ok(()) => self.record_locked(state, steps, finished),
+                told => told,
+            };
+            state.hand_on(&result);
+            result.map(|()| state.newest)
+        })
     }
 
     fn record_locked<F: FnOnce(&mut Recording) -> Result<()>>(
@@ -164,15 +161,23 @@ impl StreamCore {
         recorded
     }
 
+    /// Runs `f` on the state. What it finds finished is let go of behind the lock: that may free
+    /// memory.
+    fn locked<R>(&self, f: impl FnOnce(&mut State, &mut Vec<Recording>) -> R) -> R {
+        let mut finished = Vec::new();
+        let result = f(&mut self.state.lock(), &mut finished);
+        self.exec.recycle(finished);
+        result
+    }
+
     /// Seals and submits what is open.
     pub(crate) fn flush(&self) -> Result<()> {
-        let mut finished = Vec::new();
-        let mut state = self.state.lock();
-        let told = state.losses.tell();
-        let result = told.and(self.submit_locked(&mut state, &mut finished));
-        state.hand_on(&result);
-        drop(state);
-        self.exec.recycle(finished);
+        let result = self.locked(|state, finished| {
+            let told = state.losses.tell();
+            let result = told.and(self.submit_locked(state, finished));
+            state.hand_on(&result);
+            result
+        });
         self.exec.collect_orphans();
         result
     }
@@ -181,12 +186,10 @@ impl StreamCore {
     ///
     /// False if something is left that can be tried again.
     pub(super) fn pace(&self) -> bool {
-        let mut finished = Vec::new();
-        let mut state = self.state.lock();
-        let submitted = self.submit_locked(&mut state, &mut finished);
-        let is_left = submitted.is_err() && state.sealed.is_some();
-        drop(state);
-        self.exec.recycle(finished);
+        let is_left = self.locked(|state, finished| {
+            let submitted = self.submit_locked(state, finished);
+            submitted.is_err() && state.sealed.is_some()
+        });
         self.exec.collect_orphans();
         !is_left || self.exec.device().is_lost()
     }
@@ -288,36 +291,29 @@ impl StreamCore {
     /// Submits recordings up to `seq`, and gives the value to wait for, if any is in flight.
     fn submit_up_to(&self, seq: u64) -> Result<Option<u64>> {
         self.exec.device().check()?;
-        let mut finished = Vec::new();
-        let mut state = self.state.lock();
-        state.batch = 1;
-        let is_open = state.open.is_some() && state.newest <= seq;
-        let submitted = if is_open || state.sealed.is_some() {
-            self.submit_locked(&mut state, &mut finished)
-        } else {
-            Ok(())
-        };
-        state.hand_on(&submitted);
-        let submitted = submitted.and_then(|()| match seq {
-            u64::MAX => state.losses.tell(),
-            _ => state.losses.of(seq),
-        });
-        let value = state
-            .in_flight
-            .iter()
-            .rfind(|work| work.seq <= seq)
-            .map(|work| work.value);
-        drop(state);
-        self.exec.recycle(finished);
-        submitted?;
-        Ok(value)
+        self.locked(|state, finished| {
+            state.batch = 1;
+            let is_open = state.open.is_some() && state.newest <= seq;
+            if is_open || state.sealed.is_some() {
+                let submitted = self.submit_locked(state, finished);
+                state.hand_on(&submitted);
+                submitted?;
+            }
+            match seq {
+                u64::MAX => state.losses.tell()?,
+                _ => state.losses.of(seq)?,
+            }
+            let in_flight = state.in_flight.iter();
+            Ok(in_flight
+                .rev()
+                .find(|work| work.seq <= seq)
+                .map(|work| work.value))
+        })
     }
 
     /// Lets go of what is known to have finished.
     pub(super) fn let_go(&self) {
-        let mut finished = Vec::new();
-        self.retire(&mut self.state.lock(), &mut finished);
-        self.exec.recycle(finished);
+        self.locked(|state, finished| self.retire(state, finished));
         self.exec.collect_orphans();
     }
 }

@@ -170,12 +170,13 @@ impl Slot {
     pub(super) fn memory_info(&self) -> Result<MemoryInfo> {
         self.shared.check()?;
         let opened = self.opened.lock().clone();
-        let held = opened
-            .as_ref()
-            .map_or(0, |opened| opened.memory.held_bytes());
+        if let Some(opened) = opened {
+            let held = opened.memory.held_bytes();
+            return Ok(opened.device.memory_info(&self.info, held));
+        }
         let instance = self.shared.instance()?;
         let physical = self.find(&instance)?;
-        Ok(instance.memory_info(physical, &self.info, held))
+        Ok(instance.memory_info(physical, &self.info, 0))
     }
 
     /// Waits for all work and gives the device back.

@@ -21,6 +21,8 @@ use super::instance::Instance;
 use super::result::{self, During};
 use super::segment::allocation_error;
 use crate::base::{fork, sync::Mutex};
+use crate::device::MemoryInfo;
+use crate::device::info::PhysicalInfo;
 use crate::device::plan::{MemoryRole, Plan};
 use crate::error::{Error, ErrorKind, OutOfMemory, OutOfMemoryReason, Result};
 
@@ -33,7 +35,8 @@ pub(crate) struct Device {
     held_bytes: AtomicU64,
     held_count: AtomicU32,
     allocator: ManuallyDrop<Mutex<Allocator>>,
-    _instance: Arc<Instance>,
+    physical: vk::PhysicalDevice,
+    instance: Arc<Instance>,
 }
 
 impl core::fmt::Debug for Device {
@@ -102,7 +105,8 @@ impl Device {
             held_bytes: AtomicU64::new(0),
             held_count: AtomicU32::new(0),
             allocator: ManuallyDrop::new(Mutex::new(allocator)),
-            _instance: Arc::clone(instance),
+            physical,
+            instance: Arc::clone(instance),
         }))
     }
 
@@ -119,6 +123,11 @@ impl Device {
     /// Its name for messages, as `vulkan:0`.
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Free and total memory, where the device reported `info` and we hold `held` bytes.
+    pub(crate) fn memory_info(&self, info: &PhysicalInfo, held: u64) -> MemoryInfo {
+        self.instance.memory_info(self.physical, info, held)
     }
 
     /// The check that opens every use of the device.
