@@ -57,12 +57,12 @@ impl ExecDevice {
         &self.device
     }
 
-    pub(crate) fn lane(&self) -> &Lane {
+    pub(super) fn lane(&self) -> &Arc<Lane> {
         &self.lane
     }
 
-    /// An empty recording, already begun.
-    pub(super) fn begin(&self) -> Result<Recording> {
+    /// An empty recording, already begun, that is the `seq`-th of its stream.
+    pub(super) fn begin(&self, seq: u64) -> Result<Recording> {
         let spare = self.spare.lock().pop();
         let (mut commands, retained) = match spare {
             Some(parts) => parts,
@@ -72,7 +72,7 @@ impl ExecDevice {
             ),
         };
         commands.begin()?;
-        Ok(Recording::new(commands, retained))
+        Ok(Recording::new(commands, retained, seq))
     }
 
     /// Lets go of what finished recordings kept, and keeps their command buffers.

@@ -8,14 +8,14 @@ use crate::error::{Error, ErrorKind, Result};
 /// The lost recordings of a stream.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
-    list: Vec<Loss>,
+    list: Vec<(u64, Loss)>,
     /// Whether nobody has been told of the newest.
     untold: bool,
 }
 
-#[derive(Debug)]
-struct Loss {
-    seq: u64,
+/// Why commands that were taken never ran.
+#[derive(Clone, Debug)]
+pub(super) struct Loss {
     kind: ErrorKind,
     raw: Option<i32>,
     cause: String,
@@ -25,12 +25,7 @@ impl Losses {
     /// Recording `seq` is gone, for this reason.
     #[cold]
     pub(super) fn add(&mut self, seq: u64, cause: &Error) {
-        self.list.push(Loss {
-            seq,
-            kind: cause.kind(),
-            raw: cause.raw(),
-            cause: cause.to_string(),
-        });
+        self.list.push((seq, Loss::new(cause)));
         self.untold = true;
     }
 
@@ -42,20 +37,29 @@ impl Losses {
     /// The error that is still to be told, once.
     pub(super) fn tell(&mut self) -> Result<()> {
         match self.list.last() {
-            Some(newest) if core::mem::take(&mut self.untold) => Err(newest.error()),
+            Some((_, newest)) if core::mem::take(&mut self.untold) => Err(newest.error()),
             _ => Ok(()),
         }
     }
 
-    /// The error of recording `seq`, if it is one of them.
-    pub(super) fn of(&self, seq: u64) -> Result<()> {
-        let found = self.list.iter().find(|loss| loss.seq == seq);
-        found.map_or(Ok(()), |loss| Err(loss.error()))
+    /// What became of recording `seq`, if it is one of them.
+    pub(super) fn of(&self, seq: u64) -> Option<&Loss> {
+        let found = self.list.iter().find(|(lost, _)| *lost == seq);
+        found.map(|(_, loss)| loss)
     }
 }
 
 impl Loss {
-    fn error(&self) -> Error {
+    #[cold]
+    pub(super) fn new(cause: &Error) -> Self {
+        Self {
+            kind: cause.kind(),
+            raw: cause.raw(),
+            cause: cause.to_string(),
+        }
+    }
+
+    pub(super) fn error(&self) -> Error {
         let error = Error::new(
             self.kind,
             format!(
@@ -77,13 +81,13 @@ mod tests {
     #[test]
     fn a_loss_is_told_once_and_to_all_who_wait_for_it() {
         let mut losses = Losses::default();
-        assert!(losses.tell().is_ok() && losses.of(3).is_ok());
+        assert!(losses.tell().is_ok() && losses.of(3).is_none());
         let cause = Error::new(ErrorKind::OutOfHostMemory, "no room").with_raw(-1);
         losses.add(3, &cause);
         let told = losses.tell().map_err(|error| (error.kind(), error.raw()));
         assert_eq!(told, Err((ErrorKind::OutOfHostMemory, Some(-1))));
         assert!(losses.tell().is_ok());
-        assert!(losses.of(3).is_err() && losses.of(3).is_err() && losses.of(4).is_ok());
+        assert!(losses.of(3).is_some() && losses.of(3).is_some() && losses.of(4).is_none());
         losses.add(5, &cause);
         losses.told();
         assert!(losses.tell().is_ok());

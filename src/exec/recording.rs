@@ -3,6 +3,8 @@
 use core::any::Any;
 use std::sync::Arc;
 
+use super::losses::Loss;
+use super::ticket::Point;
 use crate::vk::Commands;
 
 /// Something that commands use, kept alive until they have finished.
@@ -14,11 +16,16 @@ pub(crate) struct Recording {
     retained: Vec<Retained>,
     /// How many commands it holds.
     pub(crate) count: u32,
+    /// Its number in its stream.
+    pub(super) seq: u64,
+    /// What tickets behind it know of it; nothing until there is one.
+    point: Option<Arc<Point>>,
 }
 
 impl core::fmt::Debug for Recording {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Recording")
+            .field("seq", &self.seq)
             .field("count", &self.count)
             .field("retained", &self.retained.len())
             .finish_non_exhaustive()
@@ -26,11 +33,13 @@ impl core::fmt::Debug for Recording {
 }
 
 impl Recording {
-    pub(crate) fn new(commands: Commands, retained: Vec<Retained>) -> Self {
+    pub(super) fn new(commands: Commands, retained: Vec<Retained>, seq: u64) -> Self {
         Self {
             commands,
             retained,
             count: 0,
+            seq,
+            point: None,
         }
     }
 
@@ -40,6 +49,26 @@ impl Recording {
         let newest = self.retained.len().saturating_sub(RECENT);
         if !self.retained[newest..].iter().any(is_same) {
             self.retained.push(Arc::clone(thing) as Retained);
+        }
+    }
+
+    /// The point behind it, which `make` makes for the first ticket.
+    pub(super) fn point(&mut self, make: impl FnOnce(u64) -> Arc<Point>) -> &Arc<Point> {
+        let seq = self.seq;
+        self.point.get_or_insert_with(|| make(seq))
+    }
+
+    /// It was submitted with this value of its lane.
+    pub(super) fn submitted(&self, value: u64) {
+        if let Some(point) = &self.point {
+            point.submitted(value);
+        }
+    }
+
+    /// Its commands never ran and never will.
+    pub(super) fn lose(&self, loss: Loss) {
+        if let Some(point) = &self.point {
+            point.lose(loss);
         }
     }
 

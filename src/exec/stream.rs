@@ -6,12 +6,12 @@ use std::sync::{Arc, Weak};
 
 use super::device::ExecDevice;
 use super::hazard::{Planner, Use};
-use super::losses::Losses;
+use super::losses::{Loss, Losses};
 use super::recording::Recording;
-use super::ticket::Ticket;
+use super::ticket::{Point, Ticket};
 use crate::base::{fork, sync::Mutex};
 use crate::error::Result;
-use crate::vk::Segment;
+use crate::vk::{Lane, Segment};
 
 /// The most commands in one recording.
 const BATCH_MAX: u32 = 256;
@@ -21,6 +21,9 @@ const IN_FLIGHT_MAX: usize = 64;
 /// An in-order sequence of commands on a lane.
 #[derive(Debug)]
 pub(crate) struct StreamCore {
+    id: u64,
+    /// The lane that all its commands go to.
+    lane: Arc<Lane>,
     state: Mutex<State>,
     exec: Arc<ExecDevice>,
     me: Weak<Self>,
@@ -29,8 +32,8 @@ pub(crate) struct StreamCore {
 #[derive(Debug)]
 struct State {
     open: Option<Recording>,
-    /// An ended recording whose submission failed for want of memory; it goes first next time.
-    sealed: Option<Recording>,
+    /// Ended recordings that are not submitted yet, oldest first.
+    sealed: VecDeque<Recording>,
     /// Recordings that could not be ended.
     losses: Losses,
     planner: Planner,
@@ -53,19 +56,20 @@ impl State {
 /// A submitted recording.
 #[derive(Debug)]
 pub(super) struct InFlight {
-    /// Its number in its stream.
-    seq: u64,
     /// The lane's value that says it has finished.
     pub(super) value: u64,
     pub(super) recording: Recording,
 }
 
 impl StreamCore {
-    pub(crate) fn new(exec: &Arc<ExecDevice>) -> Arc<Self> {
+    /// A stream with a number that no other stream of the process has.
+    pub(crate) fn new(exec: &Arc<ExecDevice>, id: u64) -> Arc<Self> {
         let stream = Arc::new_cyclic(|me| Self {
+            id,
+            lane: Arc::clone(exec.lane()),
             state: Mutex::new(State {
                 open: None,
-                sealed: None,
+                sealed: VecDeque::new(),
                 losses: Losses::default(),
                 planner: Planner::new(),
                 in_flight: VecDeque::new(),
@@ -77,6 +81,11 @@ impl StreamCore {
         });
         exec.register(&stream);
         stream
+    }
+
+    /// The number that it was made with.
+    pub(crate) fn id(&self) -> u64 {
+        self.id
     }
 
     /// Records one command with the barrier that its uses call for.
@@ -128,7 +137,7 @@ impl StreamCore {
         let recording = match open {
             Some(recording) => recording,
             None => {
-                let mut recording = self.exec.begin()?;
+                let mut recording = self.exec.begin(*newest + 1)?;
                 // Other streams may have submitted conflicting work that the host has seen finish;
                 // being seen by the host orders nothing on the device.
                 recording.commands.barrier(planner.barrier_all());
@@ -148,7 +157,7 @@ impl StreamCore {
             state.batch = (state.batch * 2).min(BATCH_MAX);
             let submitted = self.submit_locked(state, finished);
             // The commands are taken: they go as soon as the driver lets them.
-            let later = submitted.is_err() && state.sealed.is_some();
+            let later = submitted.is_err() && !state.sealed.is_empty();
             if !later || self.exec.device().is_lost() {
                 return submitted.and(recorded);
             }
@@ -188,57 +197,60 @@ impl StreamCore {
     pub(super) fn pace(&self) -> bool {
         let is_left = self.locked(|state, finished| {
             let submitted = self.submit_locked(state, finished);
-            submitted.is_err() && state.sealed.is_some()
+            submitted.is_err() && !state.sealed.is_empty()
         });
         self.exec.collect_orphans();
         !is_left || self.exec.device().is_lost()
     }
 
     fn submit_locked(&self, state: &mut State, finished: &mut Vec<Recording>) -> Result<()> {
+        // What could not be submitted before goes first.
         self.submit_sealed(state)?;
-        if let Some(mut recording) = state.open.take() {
-            if let Err(error) = recording.commands.end() {
-                state.losses.add(state.newest, &error);
-                finished.push(recording);
-                return Err(error);
-            }
-            state.sealed = Some(recording);
-            self.submit_sealed(state)?;
-        }
+        self.seal(state, finished)?;
+        self.submit_sealed(state)?;
         if state.in_flight.len() > IN_FLIGHT_MAX
             && let Some(oldest) = state.in_flight.front()
         {
-            self.exec.lane().wait(oldest.value, None)?;
+            self.lane.wait(oldest.value, None)?;
         }
         self.retire(state, finished);
         Ok(())
     }
 
-    fn submit_sealed(&self, state: &mut State) -> Result<()> {
-        let Some(recording) = state.sealed.take() else {
+    /// Ends the open recording.
+    fn seal(&self, state: &mut State, finished: &mut Vec<Recording>) -> Result<()> {
+        let Some(mut recording) = state.open.take() else {
             return Ok(());
         };
-        match self.exec.lane().submit(&recording.commands) {
-            Ok(value) => {
-                // Whatever was opened since, a sealed recording is the newest or the one before it.
-                let seq = state.newest - u64::from(state.open.is_some());
-                state.in_flight.push_back(InFlight {
-                    seq,
-                    value,
-                    recording,
-                });
-                Ok(())
-            }
-            Err(error) => {
-                state.sealed = Some(recording);
-                Err(error)
+        if let Err(error) = recording.commands.end() {
+            state.losses.add(recording.seq, &error);
+            recording.lose(Loss::new(&error));
+            finished.push(recording);
+            return Err(error);
+        }
+        state.sealed.push_back(recording);
+        Ok(())
+    }
+
+    fn submit_sealed(&self, state: &mut State) -> Result<()> {
+        while let Some(recording) = state.sealed.pop_front() {
+            match self.lane.submit(&recording.commands) {
+                Ok(value) => {
+                    recording.submitted(value);
+                    state.in_flight.push_back(InFlight { value, recording });
+                }
+                Err(error) => {
+                    state.sealed.push_front(recording);
+                    return Err(error);
+                }
             }
         }
+        Ok(())
     }
 
     /// Moves what is known to have finished out of the state.
     fn retire(&self, state: &mut State, finished: &mut Vec<Recording>) {
-        let reached = self.exec.lane().known_reached();
+        let reached = self.lane.known_reached();
         while state
             .in_flight
             .front()
@@ -254,60 +266,108 @@ impl StreamCore {
     }
 
     /// The point behind recording `seq`.
-    pub(crate) fn ticket(self: &Arc<Self>, seq: u64) -> Ticket {
-        Ticket::new(Arc::clone(self), seq)
+    pub(crate) fn ticket(&self, seq: u64) -> Ticket {
+        let mut state = self.state.lock();
+        let State {
+            open,
+            sealed,
+            in_flight,
+            losses,
+            ..
+        } = &mut *state;
+        let waiting = open.iter_mut().chain(sealed);
+        if let Some(recording) = waiting.into_iter().find(|one| one.seq == seq) {
+            return self.ticket_of(recording, None);
+        }
+        if let Some(work) = in_flight.iter_mut().find(|work| work.recording.seq == seq) {
+            return self.ticket_of(&mut work.recording, Some(work.value));
+        }
+        // Else it has finished.
+        losses.of(seq).map_or(Ticket::REACHED, |loss| {
+            let point = self.new_point(seq);
+            point.lose(loss.clone());
+            Ticket::new(point)
+        })
+    }
+
+    /// A point behind all commands so far.
+    ///
+    /// Takes the stream's lock.
+    pub(crate) fn newest(&self) -> Ticket {
+        let mut state = self.state.lock();
+        let State {
+            open,
+            sealed,
+            in_flight,
+            ..
+        } = &mut *state;
+        if let Some(recording) = open.as_mut().or_else(|| sealed.back_mut()) {
+            return self.ticket_of(recording, None);
+        }
+        in_flight.back_mut().map_or(Ticket::REACHED, |work| {
+            self.ticket_of(&mut work.recording, Some(work.value))
+        })
+    }
+
+    /// The ticket behind a recording, which was submitted with `value` if there is one.
+    fn ticket_of(&self, recording: &mut Recording, value: Option<u64>) -> Ticket {
+        let point = recording.point(|seq| self.new_point(seq));
+        if let Some(value) = value {
+            point.submitted(value);
+        }
+        Ticket::new(Arc::clone(point))
+    }
+
+    fn new_point(&self, seq: u64) -> Arc<Point> {
+        Point::new(Weak::clone(&self.me), &self.lane, seq)
     }
 
     /// Waits until all commands so far have finished; `false` if `timeout` ran out first.
     pub(crate) fn synchronize(&self, timeout: Option<Duration>) -> Result<bool> {
-        self.wait_for(u64::MAX, timeout)
-    }
-
-    /// Waits until recording `seq` and those before it have finished; `false` if `timeout` ran out.
-    pub(super) fn wait_for(&self, seq: u64, timeout: Option<Duration>) -> Result<bool> {
-        let Some(value) = self.submit_up_to(seq)? else {
+        let Some(value) = self.submit_all()? else {
             return Ok(true);
         };
-        let done = self.exec.lane().wait(value, timeout)?;
-        self.let_go();
-        Ok(done)
-    }
-
-    /// Whether recording `seq` and those before it have finished; submits them, waits for nothing.
-    pub(super) fn has_finished(&self, seq: u64) -> Result<bool> {
-        let Some(value) = self.submit_up_to(seq)? else {
-            return Ok(true);
-        };
-        let done = self.exec.lane().poll()? >= value;
+        let done = self.lane.wait(value, timeout)?;
         self.let_go();
         Ok(done)
     }
 
     /// Whether all commands so far have finished; submits them, and waits for nothing.
     pub(crate) fn query(&self) -> Result<bool> {
-        self.has_finished(u64::MAX)
+        let Some(value) = self.submit_all()? else {
+            return Ok(true);
+        };
+        let done = self.lane.poll()? >= value;
+        self.let_go();
+        Ok(done)
     }
 
-    /// Submits recordings up to `seq`, and gives the value to wait for, if any is in flight.
-    fn submit_up_to(&self, seq: u64) -> Result<Option<u64>> {
+    /// Submits all, and gives the value to wait for, if anything is in flight.
+    fn submit_all(&self) -> Result<Option<u64>> {
         self.exec.device().check()?;
         self.locked(|state, finished| {
             state.batch = 1;
-            let is_open = state.open.is_some() && state.newest <= seq;
-            if is_open || state.sealed.is_some() {
-                let submitted = self.submit_locked(state, finished);
-                state.hand_on(&submitted);
-                submitted?;
+            let submitted = self.submit_locked(state, finished);
+            state.hand_on(&submitted);
+            submitted?;
+            state.losses.tell()?;
+            Ok(state.in_flight.back().map(|work| work.value))
+        })
+    }
+
+    /// Submits recordings up to `seq`, which somebody is about to wait for or not.
+    pub(super) fn submit_up_to(&self, seq: u64, is_waited_for: bool) -> Result<()> {
+        self.locked(|state, finished| {
+            if is_waited_for {
+                state.batch = 1;
             }
-            match seq {
-                u64::MAX => state.losses.tell()?,
-                _ => state.losses.of(seq)?,
+            let is_open = state.open.as_ref().is_some_and(|open| open.seq <= seq);
+            if !is_open && state.sealed.is_empty() {
+                return Ok(());
             }
-            let in_flight = state.in_flight.iter();
-            Ok(in_flight
-                .rev()
-                .find(|work| work.seq <= seq)
-                .map(|work| work.value))
+            let submitted = self.submit_locked(state, finished);
+            state.hand_on(&submitted);
+            submitted
         })
     }
 
@@ -328,10 +388,13 @@ impl Drop for StreamCore {
         if flushed.is_err() && self.exec.synchronize_lane().is_ok() {
             flushed = self.flush();
         }
+        let state = self.state.get_mut();
         if let Err(error) = flushed {
+            for recording in state.sealed.iter().chain(&state.open) {
+                recording.lose(Loss::new(&error));
+            }
             self.exec.keep_failure(error);
         }
-        let state = self.state.get_mut();
         self.exec.adopt(state.in_flight.drain(..));
     }
 }

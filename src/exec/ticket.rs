@@ -1,30 +1,146 @@
 //! Tickets: points of a stream that are reached or not.
 
 use core::time::Duration;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 
+use super::losses::Loss;
 use super::stream::StreamCore;
 use crate::error::Result;
+use crate::vk::Lane;
 
-/// A point behind some command of a stream.
+/// A point of a stream behind one of its recordings. Clones are the same point.
+///
+/// It keeps neither the stream nor what its commands use, so that it may be dropped under any lock
+/// and outlive both.
 #[derive(Clone, Debug)]
-pub(crate) struct Ticket {
-    stream: Arc<StreamCore>,
+pub(crate) struct Ticket(Option<Arc<Point>>);
+
+/// Where a recording is on its way, for the tickets behind it; made for the first of them.
+#[derive(Debug)]
+pub(super) struct Point {
+    /// The lane's value behind the recording; 0 until it is submitted, which no lane uses.
+    value: AtomicU64,
+    /// Why its commands never ran.
+    loss: OnceLock<Loss>,
     seq: u64,
+    lane: Arc<Lane>,
+    stream: Weak<StreamCore>,
+}
+
+impl Point {
+    pub(super) fn new(stream: Weak<StreamCore>, lane: &Arc<Lane>, seq: u64) -> Arc<Self> {
+        Arc::new(Self {
+            value: AtomicU64::new(0),
+            loss: OnceLock::new(),
+            seq,
+            lane: Arc::clone(lane),
+            stream,
+        })
+    }
+
+    /// The recording was submitted with this value.
+    pub(super) fn submitted(&self, value: u64) {
+        self.value.store(value, Ordering::Release);
+    }
+
+    /// The recording is gone.
+    pub(super) fn lose(&self, loss: Loss) {
+        // A second cause changes nothing.
+        let _ = self.loss.set(loss);
+    }
+
+    /// The lane's value, if it is submitted.
+    fn value(&self) -> Option<u64> {
+        Some(self.value.load(Ordering::Acquire)).filter(|&value| value > 0)
+    }
+
+    /// Sees to it that the recording is submitted, and gives the lane's value behind it.
+    ///
+    /// Takes the lock of its stream.
+    fn submit(&self, is_waited_for: bool) -> Result<u64> {
+        self.lane.device().check()?;
+        loop {
+            if let Some(loss) = self.loss.get() {
+                return Err(loss.error());
+            }
+            if let Some(value) = self.value() {
+                return Ok(value);
+            }
+            match self.stream.upgrade() {
+                Some(stream) => stream.submit_up_to(self.seq, is_waited_for)?,
+                // Another thread is dropping the stream, which submits it.
+                None => std::thread::yield_now(),
+            }
+        }
+    }
+
+    /// Lets go of what finished work of its stream kept.
+    fn let_go(&self) {
+        if let Some(stream) = self.stream.upgrade() {
+            stream.let_go();
+        }
+    }
 }
 
 impl Ticket {
-    pub(super) fn new(stream: Arc<StreamCore>, seq: u64) -> Self {
-        Self { stream, seq }
+    /// A point that nothing leads to.
+    pub(super) const REACHED: Self = Self(None);
+
+    pub(super) fn new(point: Arc<Point>) -> Self {
+        Self(Some(point))
+    }
+
+    /// Whether it is known to be reached, or never will be: takes no lock and asks no driver.
+    ///
+    /// True for ever once it is.
+    pub(crate) fn known_reached(&self) -> bool {
+        self.0.as_ref().is_none_or(|point| {
+            let reached = |value| value <= point.lane.known_reached();
+            point.value().is_some_and(reached) || point.loss.get().is_some()
+        })
+    }
+
+    /// Whether it is reached, or never will be; asks the driver, but submits nothing, so that it
+    /// takes no stream's lock.
+    pub(crate) fn poll(&self) -> Result<bool> {
+        if self.known_reached() {
+            return Ok(true);
+        }
+        let Some(point) = &self.0 else {
+            return Ok(true);
+        };
+        match point.value() {
+            Some(value) => Ok(point.lane.poll()? >= value),
+            None => Ok(false),
+        }
+    }
+
+    /// Submits what leads to it.
+    pub(crate) fn flush(&self) -> Result<()> {
+        let point = self.0.as_ref();
+        point.map_or(Ok(()), |point| point.submit(false).map(drop))
     }
 
     /// Whether it is reached; submits what leads to it, and waits for nothing.
     pub(crate) fn is_reached(&self) -> Result<bool> {
-        self.stream.has_finished(self.seq)
+        let Some(point) = &self.0 else {
+            return Ok(true);
+        };
+        let value = point.submit(true)?;
+        let done = point.lane.poll()? >= value;
+        point.let_go();
+        Ok(done)
     }
 
     /// Waits until it is reached; `false` if `timeout` ran out first.
     pub(crate) fn wait(&self, timeout: Option<Duration>) -> Result<bool> {
-        self.stream.wait_for(self.seq, timeout)
+        let Some(point) = &self.0 else {
+            return Ok(true);
+        };
+        let value = point.submit(true)?;
+        let done = point.lane.wait(value, timeout)?;
+        point.let_go();
+        Ok(done)
     }
 }

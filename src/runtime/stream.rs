@@ -185,7 +185,7 @@ impl Stream {
     pub(crate) fn open(&self) -> Result<(Arc<StreamCore>, Arc<Opened>)> {
         let opened = self.slot.open()?;
         let mut core = self.named.core.lock();
-        let core = core.get_or_insert_with(|| StreamCore::new(&opened.exec));
+        let core = core.get_or_insert_with(|| StreamCore::new(&opened.exec, self.named.id));
         Ok((Arc::clone(core), opened))
     }
 

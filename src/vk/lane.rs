@@ -55,6 +55,11 @@ impl Lane {
         })
     }
 
+    /// The device that it is a queue of.
+    pub(crate) fn device(&self) -> &Device {
+        &self.device
+    }
+
     /// Submits recorded commands and gives the value that says when they have finished.
     ///
     /// The commands and all they use must live until then; `exec` keeps them.
