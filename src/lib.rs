@@ -15,6 +15,7 @@ const _: () = {
     send_and_sync::<MemoryStats>();
 };
 
+pub mod alloc;
 mod api;
 mod base;
 mod device;

@@ -10,6 +10,7 @@ const LAYERS: &[&str] = &["api", "runtime", "kernel", "mem", "exec", "vk"];
 
 /// Modules without a device in them: they are used at any level, and use only each other.
 const PURE: &[&str] = &[
+    "alloc",
     "base",
     "device",
     "error",
