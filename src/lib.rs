@@ -26,6 +26,7 @@ mod mem;
 mod runtime;
 mod vk;
 
+pub use alloc::stats::{MemoryStats, MemoryStatsDelta, PoolStat, PoolStatDelta, Stat, StatDelta};
 pub use api::surface::*;
 pub use api::{Buffer, Download, Kernel, KernelBuilder, View};
 pub use bytemuck::{self, Pod};
@@ -38,7 +39,6 @@ pub use kernel::{
     Access, Address, Arg, Args, Binding, BindingKind, Extent, Grid, Interface, Member, PushBlock,
     Scalar, Source, SpecConstant, SpecValue, Spirv, Type,
 };
-pub use mem::stats::{MemoryStats, MemoryStatsDelta, PoolStat, PoolStatDelta, Stat, StatDelta};
 pub use runtime::{DeviceIndexGuard, Runtime, RuntimeBuilder, RuntimeGuard, Stream, StreamGuard};
 pub use vk::debug::{Severity, ValidationMessage};
 pub use vk::entry::GetInstanceProcAddr;

@@ -21,7 +21,6 @@ const PURE: &[&str] = &[
     "kernel::spirv",
     "kernel::reflect",
     "mem::fill",
-    "mem::stats",
 ];
 
 /// The files that may say `unsafe`: each opens with a section `# Safety` that says why.

@@ -1,17 +1,36 @@
-//! Owns the decisions of the memory allocator, and what can be seen of them: no Vulkan, no driver.
+//! Owns the decisions about memory, and what can be seen of them: which block serves a request, what
+//! is asked of the driver and what is given back to it, and the numbers of all that. No device and no
+//! lock is in here.
+//!
+//! The rules are those of PyTorch's caching allocator, so that its numbers are ours. `Core` decides
+//! over segments of any kind and asks for what it can't do itself: a `Source` makes segments, tickets
+//! say whether commands have finished, and whoever calls waits for them, outside of its lock.
 
+pub(crate) mod block;
+mod conf;
+#[allow(dead_code, reason = "device memory is not built on it yet")]
+pub(crate) mod core;
+mod free_list;
 #[cfg_attr(
     not(test),
     expect(dead_code, reason = "the allocator that records them is not there yet")
 )]
 pub(crate) mod history;
+pub(crate) mod ids;
+mod pending;
+mod sim;
+mod size;
 #[cfg_attr(
     not(test),
     expect(dead_code, reason = "the allocator that takes them is not there yet")
 )]
 mod snapshot;
+pub(crate) mod stats;
 
+pub use conf::AllocConf;
 pub use history::HistoryOptions;
+pub use ids::PoolId;
+pub use sim::{Events, Placement, Simulator};
 pub use snapshot::{
     BlockInfo, BlockState, Frame, MemorySnapshot, SegmentInfo, SettingsInfo, TraceAction,
     TraceEntry,

@@ -1,0 +1,168 @@
+//! Serving a request from what is cached, and cutting blocks.
+
+use super::request::{Request, Stage};
+use super::shelves::COMMON;
+use super::{Allocation, Core, Source, Step};
+use crate::alloc::block::{Block, BlockId, State};
+use crate::alloc::size;
+use crate::alloc::stats::Pool;
+
+/// A request in the allocator's own terms.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub(super) bytes: u64,
+    /// The size of the block.
+    pub(super) size: u64,
+    pub(super) pool: Pool,
+    pub(super) shelf: u32,
+}
+
+impl<S, T: Clone> Core<S, T> {
+    /// Serves a request, or takes the next step towards it.
+    ///
+    /// Segments that go back to the driver are added to `released`, to be dropped without the lock.
+    /// `reached` says whether a ticket's commands have finished.
+    pub(crate) fn allocate<R: Source<Segment = S>>(
+        &mut self,
+        request: &mut Request,
+        source: &mut R,
+        reached: &dyn Fn(&T) -> bool,
+        released: &mut Vec<S>,
+    ) -> Step<T, R::Refusal> {
+        if request.bytes > self.largest_request() {
+            return self.never_fits(request);
+        }
+        if request.stage == Stage::Search {
+            self.poll(reached, released);
+        }
+        let wanted = self.wanted(request);
+        if request.stage == Stage::Search {
+            self.count_search(&wanted);
+            if let Some(found) = self.cached(&wanted) {
+                return Step::Done(found);
+            }
+            request.stage = Stage::Collect;
+        } else if request.seen != self.freed
+            && let Some(found) = self.cached(&wanted)
+        {
+            // While the lock was given away, someone freed what fits.
+            request.stage = Stage::Search;
+            return Step::Done(found);
+        }
+        self.climb(request, &wanted, source, reached, released)
+    }
+
+    fn largest_request(&self) -> u64 {
+        let largest = self.allowed.limits.largest_segment;
+        largest.min(size::ABSURD - 1)
+    }
+
+    fn wanted(&mut self, request: &Request) -> Wanted {
+        let size = size::rounded(&self.conf, request.bytes);
+        let pool = match request.pool {
+            None => COMMON,
+            Some(id) => self.pools.place(id),
+        };
+        Wanted {
+            bytes: request.bytes,
+            // What fits the largest segment exactly is not rounded past it.
+            size: size.min(self.allowed.limits.largest_segment),
+            pool: size::pool(size),
+            shelf: self.shelves.place(pool, request.stream),
+        }
+    }
+
+    fn count_search(&mut self, wanted: &Wanted) {
+        if self.collects() {
+            let place = self.shelves[wanted.shelf].pool;
+            self.pools[place].count_search(wanted.pool);
+        }
+    }
+
+    /// A block from what is cached.
+    fn cached(&mut self, wanted: &Wanted) -> Option<Allocation> {
+        if self.conf.segment_per_allocation() {
+            return None;
+        }
+        let list = self.shelves[wanted.shelf].list_mut(wanted.pool);
+        let (place, entry) = list.fit(wanted.size)?;
+        let max_split = self.conf.max_split_size().unwrap_or(u64::MAX);
+        if wanted.size < max_split {
+            if entry.size >= max_split {
+                return None;
+            }
+        } else {
+            let most = wanted
+                .size
+                .saturating_add(self.conf.max_non_split_rounding());
+            if entry.size >= most {
+                return None;
+            }
+        }
+        list.remove_at(place);
+        Some(self.hand_out(entry.block, wanted))
+    }
+
+    /// Hands out a free block that is in no list, or the front of it.
+    pub(super) fn hand_out(&mut self, id: BlockId, wanted: &Wanted) -> Allocation {
+        let pool = wanted.pool;
+        let was_split = self.blocks[id].is_split();
+        let max_split = self.conf.max_split_size().unwrap_or(u64::MAX);
+        let rest = self.blocks[id].size - wanted.size;
+        let splits =
+            !self.conf.segment_per_allocation() && size::splits(pool, wanted.size, rest, max_split);
+        if splits {
+            self.cut(id, wanted.size);
+            if was_split {
+                self.stats.inactive_split_bytes.decrease(pool, wanted.size);
+            } else {
+                self.stats.inactive_split.increase(pool, 1);
+                self.stats.inactive_split_bytes.increase(pool, rest);
+            }
+        } else if was_split {
+            self.stats.inactive_split.decrease(pool, 1);
+            let whole = self.blocks[id].size;
+            self.stats.inactive_split_bytes.decrease(pool, whole);
+        }
+        let block = &mut self.blocks[id];
+        block.state = State::Allocated;
+        block.requested = wanted.bytes;
+        block.oversize = block.size >= max_split;
+        let allocation = Allocation {
+            block: id,
+            rank: block.rank,
+            offset: block.offset,
+            size: block.size,
+            mark: block.mark,
+        };
+        if block.oversize {
+            self.stats.oversize_allocations.increase(1);
+        }
+        self.stats.allocated.increase(pool, 1);
+        self.stats.allocated_bytes.increase(pool, allocation.size);
+        self.stats.active.increase(pool, 1);
+        self.stats.active_bytes.increase(pool, allocation.size);
+        self.stats.requested_bytes.increase(pool, wanted.bytes);
+        allocation
+    }
+
+    /// Cuts a block; what is behind its new end becomes a free block of its own.
+    fn cut(&mut self, id: BlockId, size: u64) {
+        let front = &mut self.blocks[id];
+        let after = front.after;
+        let rest = Block {
+            offset: front.offset + size,
+            size: front.size - size,
+            before: Some(id),
+            uses: Vec::new(),
+            ..*front
+        };
+        front.size = size;
+        let rest = self.blocks.add(rest);
+        self.blocks[id].after = Some(rest);
+        if let Some(after) = after {
+            self.blocks[after].before = Some(rest);
+        }
+        self.shelve(rest);
+    }
+}

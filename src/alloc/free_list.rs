@@ -1,0 +1,116 @@
+//! Free blocks in the order in which they are chosen: by size, then by the age of their segment, then
+//! by offset.
+//!
+//! Sorted chunks of bounded length: finding is two binary searches, inserting and removing move at
+//! most a chunk, and nothing is allocated while the number of chunks stays the same.
+
+use super::block::BlockId;
+
+/// The most entries of a chunk.
+const CHUNK: usize = 64;
+
+/// A free block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Entry {
+    pub(super) size: u64,
+    /// The rank of its segment.
+    pub(super) rank: u64,
+    pub(super) offset: u64,
+    pub(super) block: BlockId,
+}
+
+/// Where an entry is, until the list changes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    chunk: usize,
+    entry: usize,
+}
+
+/// The free blocks of one size class of one stream.
+#[derive(Debug, Default)]
+pub(super) struct FreeList {
+    /// None is empty.
+    chunks: Vec<Vec<Entry>>,
+    /// An empty chunk, so that a list that is used up and filled again allocates nothing.
+    spare: Option<Vec<Entry>>,
+}
+
+impl FreeList {
+    /// The first entry of at least this size.
+    pub(super) fn fit(&self, size: u64) -> Option<(Place, Entry)> {
+        let below = |entry: &Entry| entry.size < size;
+        let chunk = match self.chunks.as_slice() {
+            [_] => 0,
+            chunks => chunks.partition_point(|chunk| chunk.last().is_some_and(below)),
+        };
+        let entries = self.chunks.get(chunk)?;
+        let entry = entries.partition_point(below);
+        let found = *entries.get(entry)?;
+        Some((Place { chunk, entry }, found))
+    }
+
+    /// The last entry: the largest block.
+    pub(super) fn largest(&self) -> Option<Entry> {
+        self.chunks.last().and_then(|chunk| chunk.last()).copied()
+    }
+
+    pub(super) fn insert(&mut self, entry: Entry) {
+        let chunk = self.chunk_of(&entry);
+        let Some(entries) = self.chunks.get_mut(chunk) else {
+            let mut fresh = self.spare.take();
+            fresh
+                .get_or_insert_with(|| Vec::with_capacity(CHUNK))
+                .push(entry);
+            self.chunks.extend(fresh);
+            return;
+        };
+        let place = entries.partition_point(|other| *other < entry);
+        entries.insert(place, entry);
+        if entries.len() == CHUNK {
+            let mut upper = self
+                .spare
+                .take()
+                .unwrap_or_else(|| Vec::with_capacity(CHUNK));
+            upper.extend(entries.drain(CHUNK / 2..));
+            self.chunks.insert(chunk + 1, upper);
+        }
+    }
+
+    /// Takes an entry out, which is there.
+    pub(super) fn remove(&mut self, entry: &Entry) {
+        let chunk = self.chunk_of(entry);
+        let found = self.chunks.get(chunk).map(|entries| {
+            let place = entries.partition_point(|other| other < entry);
+            (place, entries.get(place) == Some(entry))
+        });
+        debug_assert!(found.is_some_and(|(_, there)| there), "{entry:?}");
+        if let Some((entry, true)) = found {
+            self.remove_at(Place { chunk, entry });
+        }
+    }
+
+    /// Takes out the entry at a place that was just found.
+    pub(super) fn remove_at(&mut self, place: Place) {
+        let entries = &mut self.chunks[place.chunk];
+        entries.remove(place.entry);
+        if entries.is_empty() {
+            self.spare = Some(self.chunks.remove(place.chunk));
+        }
+    }
+
+    /// Every entry, smallest first.
+    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = Entry> + '_ {
+        self.chunks.iter().flatten().copied()
+    }
+
+    /// The chunk that holds an entry, or would; the last one for the largest of all.
+    fn chunk_of(&self, entry: &Entry) -> usize {
+        match self.chunks.as_slice() {
+            [] | [_] => 0,
+            chunks => {
+                let below = |chunk: &Vec<Entry>| chunk.last().is_some_and(|last| last < entry);
+                chunks.partition_point(below).min(chunks.len() - 1)
+            }
+        }
+    }
+}

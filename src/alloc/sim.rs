@@ -1,0 +1,362 @@
+//! A device without a driver: the same decisions, over memory that isn't there.
+
+use std::collections::HashMap;
+
+use super::block::BlockId;
+use super::conf::AllocConf;
+use super::core::{Allocation, Core, Limits, Request, Source, Step};
+use super::ids::{PoolId, StreamKey};
+use super::stats::{MemoryStats, Pool};
+use crate::error::{Error, ErrorKind, OutOfMemoryReason, Result};
+
+/// When commands that use memory count as finished on a simulated device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Events {
+    /// As soon as they are recorded.
+    #[default]
+    Immediate,
+    /// When [`Simulator::complete`] says so, or the allocator waits for them.
+    Hold,
+}
+
+/// Where a simulated allocation was put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Placement {
+    /// The number of its segment among all that were ever made, from 0.
+    pub segment: u64,
+    /// The first byte in the segment.
+    pub offset: u64,
+    /// The size of the block, in bytes: what was asked for, rounded up.
+    pub rounded: u64,
+    /// The size of the segment, in bytes.
+    pub segment_bytes: u64,
+    /// Whether it lies in the small pool, else in the large one.
+    pub small: bool,
+}
+
+/// The allocator of a simulated device: every decision and every number as on a real one, with no
+/// memory behind it.
+///
+/// It replays what a program did, with other settings or on a smaller device. Blocks, streams and
+/// private pools have numbers that the caller chooses; stream 0 is the default one.
+///
+/// # Example
+///
+/// ```
+/// use vkaccel::alloc::{AllocConf, Simulator};
+///
+/// let mut device = Simulator::new(64 << 20, AllocConf::default());
+/// let placed = device.allocate(1, 3 << 20, 0)?.expect("some bytes were asked for");
+/// assert_eq!((placed.segment, placed.offset), (0, 0));
+/// assert_eq!(placed.segment_bytes, 20 << 20);
+/// device.free(1)?;
+/// assert_eq!(device.stats().reserved_bytes.all.current, 20 << 20);
+/// device.empty_cache();
+/// assert_eq!(device.stats().reserved_bytes.all.current, 0);
+/// assert!(device.allocate(2, 65 << 20, 0).unwrap_err().is_out_of_memory());
+/// # Ok::<(), vkaccel::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Simulator {
+    core: Core<u64, Ticket>,
+    device: Device,
+    clocks: Clocks,
+    /// The blocks by the caller's numbers; `None`: one of no bytes.
+    blocks: HashMap<u64, Option<BlockId>>,
+    /// The private pools that requests go to, the innermost last.
+    route: Vec<PoolId>,
+    known_pools: Vec<PoolId>,
+}
+
+/// The memory.
+#[derive(Debug)]
+struct Device {
+    total: u64,
+    used: u64,
+    segments: u64,
+}
+
+/// Behind the n-th event of a stream.
+#[derive(Clone, Copy, Debug)]
+struct Ticket {
+    stream: u64,
+    event: u64,
+}
+
+/// How far the streams are.
+#[derive(Debug)]
+struct Clocks {
+    events: Events,
+    /// Recorded and completed events by stream.
+    streams: HashMap<u64, (u64, u64)>,
+}
+
+impl Clocks {
+    fn record(&mut self, stream: u64) -> Ticket {
+        let (recorded, completed) = self.streams.entry(stream).or_default();
+        *recorded += 1;
+        if self.events == Events::Immediate {
+            *completed = *recorded;
+        }
+        Ticket {
+            stream,
+            event: *recorded,
+        }
+    }
+
+    fn is_reached(&self, ticket: &Ticket) -> bool {
+        let stream = self.streams.get(&ticket.stream);
+        stream.is_some_and(|(_, completed)| *completed >= ticket.event)
+    }
+
+    fn wait(&mut self, ticket: &Ticket) {
+        let (_, completed) = self.streams.entry(ticket.stream).or_default();
+        *completed = ticket.event.max(*completed);
+    }
+}
+
+impl Source for Device {
+    /// Its size.
+    type Segment = u64;
+    type Refusal = ();
+
+    fn create(&mut self, bytes: u64) -> Result<u64, ()> {
+        if bytes > self.total - self.used {
+            return Err(());
+        }
+        self.used += bytes;
+        self.segments += 1;
+        Ok(bytes)
+    }
+
+    fn held(&self) -> u64 {
+        self.segments
+    }
+}
+
+impl Simulator {
+    /// A device with this many bytes of memory, on which nothing was allocated yet.
+    pub fn new(total_bytes: u64, conf: AllocConf) -> Self {
+        Self {
+            core: Core::new(conf, Limits::of_total(total_bytes)),
+            device: Device {
+                total: total_bytes,
+                used: 0,
+                segments: 0,
+            },
+            clocks: Clocks {
+                events: Events::default(),
+                streams: HashMap::new(),
+            },
+            blocks: HashMap::new(),
+            route: Vec::new(),
+            known_pools: Vec::new(),
+        }
+    }
+
+    /// Sets when commands count as finished.
+    #[must_use]
+    pub fn with_events(mut self, events: Events) -> Self {
+        self.clocks.events = events;
+        self
+    }
+
+    /// Allocates memory for a stream; `id` is what the block is called from now on. `None` for no
+    /// bytes, which need no memory.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::OutOfMemory`]; [`ErrorKind::InvalidArgument`] if `id` is in use.
+    pub fn allocate(&mut self, id: u64, bytes: u64, stream: u64) -> Result<Option<Placement>> {
+        if self.blocks.contains_key(&id) {
+            return Err(wrong(format!("block {id} is allocated already")));
+        }
+        if bytes == 0 {
+            self.blocks.insert(id, None);
+            return Ok(None);
+        }
+        let pool = self.route.last().copied();
+        let mut request = Request::new(bytes, StreamKey(stream)).in_pool(pool);
+        let mut released = Vec::new();
+        loop {
+            let clocks = &self.clocks;
+            let step = self.core.allocate(
+                &mut request,
+                &mut self.device,
+                &|ticket| clocks.is_reached(ticket),
+                &mut released,
+            );
+            self.take_back(&mut released);
+            match step {
+                Step::Done(found) => {
+                    self.blocks.insert(id, Some(found.block));
+                    return Ok(Some(self.placement(&found, bytes)));
+                }
+                Step::Wait(tickets) => tickets.iter().for_each(|ticket| self.clocks.wait(ticket)),
+                Step::Exhausted { figures, .. } => {
+                    self.core.give_up(&request);
+                    let text = match figures.reason {
+                        OutOfMemoryReason::OverLimit => "the limit that is set is reached",
+                        OutOfMemoryReason::NeverFits => "the device can never hold them",
+                        _ => "the device is full",
+                    };
+                    let text = format!(
+                        "no room for {bytes} bytes: {text}; {} of {} bytes are reserved, {} of them \
+                         cached",
+                        figures.reserved, figures.total, figures.cached
+                    );
+                    let error = Error::new(ErrorKind::OutOfMemory, text);
+                    return Err(error.with_out_of_memory(*figures));
+                }
+            }
+        }
+    }
+
+    /// Gives a block back.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidArgument`] if there is no such block.
+    pub fn free(&mut self, id: u64) -> Result<()> {
+        let Some(block) = self.blocks.remove(&id) else {
+            return Err(unknown(id));
+        };
+        let Some(block) = block else {
+            return Ok(());
+        };
+        let streams = self.core.recorded(block).iter();
+        let clocks = &mut self.clocks;
+        let uses = streams.map(|stream| (*stream, clocks.record(stream.0)));
+        let uses = uses.collect();
+        let mut released = Vec::new();
+        self.core.free(block, 0, uses, &mut released);
+        self.take_back(&mut released);
+        Ok(())
+    }
+
+    /// Notes that a stream uses a block, as `record_stream` does.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidArgument`] if there is no such block.
+    pub fn record(&mut self, id: u64, stream: u64) -> Result<()> {
+        let block = self.blocks.get(&id).ok_or_else(|| unknown(id))?;
+        if let Some(block) = *block {
+            self.core.record(block, StreamKey(stream));
+        }
+        Ok(())
+    }
+
+    /// Finishes all commands that were queued on a stream so far.
+    pub fn complete(&mut self, stream: u64) {
+        let (recorded, completed) = self.clocks.streams.entry(stream).or_default();
+        *completed = *recorded;
+    }
+
+    /// Returns what is cached to the device.
+    pub fn empty_cache(&mut self) {
+        let tickets = self.core.empty_cache_begin();
+        tickets.iter().for_each(|ticket| self.clocks.wait(ticket));
+        let clocks = &self.clocks;
+        let mut released = Vec::new();
+        self.core
+            .empty_cache_end(&|ticket| clocks.is_reached(ticket), &mut released);
+        self.take_back(&mut released);
+    }
+
+    /// Limits what is reserved to a part of the device's memory.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidArgument`] if `fraction` is not from 0 to 1.
+    pub fn set_fraction(&mut self, fraction: f64) -> Result<()> {
+        if !(0.0..=1.0).contains(&fraction) {
+            return Err(wrong(format!(
+                "a memory fraction is a number from 0 to 1, not {fraction}"
+            )));
+        }
+        self.core.set_fraction(fraction);
+        Ok(())
+    }
+
+    /// Limits what is reserved to a number of bytes, or no longer.
+    pub fn set_limit(&mut self, bytes: Option<u64>) {
+        self.core.set_cap(bytes);
+    }
+
+    /// Lets allocations go to a private pool, which is made on first use, until
+    /// [`pool_end`](Self::pool_end).
+    pub fn pool_begin(&mut self, pool: PoolId) {
+        if !self.known_pools.contains(&pool) {
+            self.known_pools.push(pool);
+            self.core.pool_retain(pool);
+        }
+        self.route.push(pool);
+    }
+
+    /// Ends what [`pool_begin`](Self::pool_begin) began.
+    pub fn pool_end(&mut self, pool: PoolId) {
+        if let Some(place) = self.route.iter().rposition(|other| *other == pool) {
+            self.route.remove(place);
+        }
+    }
+
+    /// Gives a private pool up: what is free of it goes back with the next
+    /// [`empty_cache`](Self::empty_cache).
+    pub fn pool_release(&mut self, pool: PoolId) {
+        if let Some(place) = self.known_pools.iter().position(|other| *other == pool) {
+            self.known_pools.remove(place);
+            self.core.pool_release(pool);
+        }
+    }
+
+    /// The statistics as they are now.
+    pub fn stats(&self) -> MemoryStats {
+        *self.core.stats()
+    }
+
+    /// Sets every peak to what is current.
+    pub fn reset_peak(&mut self) {
+        self.core.reset_peak();
+    }
+
+    /// Sets every sum and every count to 0.
+    pub fn reset_accumulated(&mut self) {
+        self.core.reset_accumulated();
+    }
+
+    /// The bytes of the segments of each private pool.
+    pub fn private_pool_bytes(&self) -> Vec<(PoolId, u64)> {
+        self.core.private_pool_bytes()
+    }
+
+    fn placement(&self, found: &Allocation, bytes: u64) -> Placement {
+        let small = super::size::pool(super::size::rounded(self.core.conf(), bytes));
+        Placement {
+            segment: found.rank,
+            offset: found.offset,
+            rounded: found.size,
+            segment_bytes: *self.core.segment_of(found.block),
+            small: small == Pool::SmallPool,
+        }
+    }
+
+    fn take_back(&mut self, released: &mut Vec<u64>) {
+        for bytes in released.drain(..) {
+            self.device.used -= bytes;
+            self.device.segments -= 1;
+        }
+    }
+}
+
+#[cold]
+fn unknown(id: u64) -> Error {
+    wrong(format!("there is no block {id}"))
+}
+
+#[cold]
+fn wrong(text: String) -> Error {
+    Error::new(ErrorKind::InvalidArgument, text)
+}
