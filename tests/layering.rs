@@ -15,6 +15,7 @@ const PURE: &[&str] = &[
     "device",
     "error",
     "exec::hazard",
+    "exec::order",
     "kernel::interface",
     "kernel::scalar",
     "kernel::grid",

@@ -51,6 +51,8 @@ extensions! {
     SubgroupSizeControl = "VK_EXT_subgroup_size_control", Some(Version::V1_3), true;
     /// Integer dot products.
     ShaderIntegerDotProduct = "VK_KHR_shader_integer_dot_product", Some(Version::V1_3), true;
+    /// Says that all timestamps of a device count the same time, which core Vulkan does not.
+    CalibratedTimestamps = "VK_EXT_calibrated_timestamps", None, false;
     /// The place on the PCI bus.
     PciBusInfo = "VK_EXT_pci_bus_info", None, false;
     /// Says that the driver stands on another API, and which.

@@ -24,6 +24,13 @@ const LEANS_ON: [(Feature, Feature); 3] = [
     (Feature::ComputeFullSubgroups, Feature::SubgroupSizeControl),
 ];
 
+/// The most lanes that run kernels: more queues than the hardware has at once gain nothing, and every
+/// submission looks at every lane.
+pub(crate) const COMPUTE_LANES_MAX: usize = 8;
+
+/// The most lanes of a device, with the one for copies.
+pub(crate) const LANES_MAX: usize = COMPUTE_LANES_MAX + 1;
+
 /// A queue that the device is opened with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LanePlan {
@@ -38,8 +45,16 @@ pub(crate) struct LanePlan {
 /// How a device will be opened and used.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    /// The queue that runs kernels and copies.
-    pub compute: LanePlan,
+    /// The queues that run kernels and copies, the one for default streams first; at least one.
+    pub lanes: Vec<LanePlan>,
+    /// A queue that copies beside the kernels, where the device has one apart.
+    ///
+    /// It is opened, so that memory can be made for it, but streams are not put on it: a stream
+    /// never changes its lane, and a copy elsewhere would cost its stream two waits between lanes,
+    /// while copies of other streams overlap with kernels already.
+    pub transfer: Option<LanePlan>,
+    /// Whether timestamps of different lanes count the same time.
+    pub has_device_clock: bool,
     /// The memory types for each role.
     pub memory: MemoryPlan,
     /// The extensions to enable.
@@ -65,14 +80,18 @@ impl Plan {
     /// [`ErrorKind::Unsupported`] for a device that a selection would not have taken.
     pub(crate) fn new(info: &PhysicalInfo, without: FeatureSet) -> Result<Self> {
         let features = features(info, without)?;
-        let compute =
-            compute_lane(info).ok_or_else(|| unusable(info, "none of its queues computes"))?;
+        let lanes = compute_lanes(info);
+        if lanes.is_empty() {
+            return Err(unusable(info, "none of its queues computes"));
+        }
         let memory = MemoryPlan::new(info)
             .ok_or_else(|| unusable(info, "it lacks memory types that Vulkan promises"))?;
         let limits = info.limits;
         let device_heap_bytes = memory.best(MemoryRole::Device).heap_bytes;
         Ok(Self {
-            compute,
+            lanes,
+            transfer: transfer_lane(info),
+            has_device_clock: info.offers(Extension::CalibratedTimestamps),
             memory,
             extensions: extensions(info),
             features,
@@ -85,9 +104,17 @@ impl Plan {
         })
     }
 
-    /// The family of the queue that runs kernels and copies.
-    pub(crate) const fn compute_family(&self) -> u32 {
-        self.compute.family
+    /// Every queue that the device is opened with, by the numbers of their lanes.
+    pub(crate) fn all_lanes(&self) -> impl Iterator<Item = LanePlan> {
+        self.lanes.iter().copied().chain(self.transfer)
+    }
+
+    /// The families of these queues, each once.
+    pub(crate) fn families(&self) -> Vec<u32> {
+        let mut families: Vec<u32> = self.all_lanes().map(|lane| lane.family).collect();
+        families.sort_unstable();
+        families.dedup();
+        families
     }
 
     /// Whether what the extension brings can be used on the device once it is opened.
@@ -138,17 +165,38 @@ fn extensions(info: &PhysicalInfo) -> Vec<Extension> {
         .collect()
 }
 
-/// The queue for kernels: of a family that writes timestamps if there is one, then of one without
-/// graphics (the desktop draws elsewhere), then of the first.
-fn compute_lane(info: &PhysicalInfo) -> Option<LanePlan> {
+/// The queues for kernels: first of families that write timestamps, then of those without graphics
+/// (the desktop draws elsewhere), then as the device lists them.
+fn compute_lanes(info: &PhysicalInfo) -> Vec<LanePlan> {
+    let mut families: Vec<_> = (0u32..)
+        .zip(&info.queue_families)
+        .filter(|(_, family)| family.flags.contains(QueueFlags::COMPUTE))
+        .collect();
+    families.sort_by_key(|(_, family)| {
+        (
+            family.timestamp_valid_bits == 0,
+            family.flags.contains(QueueFlags::GRAPHICS),
+        )
+    });
+    let queues = families.into_iter().flat_map(|(index, family)| {
+        (0..family.count).map(move |queue| LanePlan {
+            family: index,
+            queue,
+            timestamp_valid_bits: family.timestamp_valid_bits,
+        })
+    });
+    queues.take(COMPUTE_LANES_MAX).collect()
+}
+
+/// A queue of a family that does nothing but copy.
+fn transfer_lane(info: &PhysicalInfo) -> Option<LanePlan> {
+    // Families for videos copy too.
+    let harmless = QueueFlags::TRANSFER | QueueFlags::SPARSE_BINDING | QueueFlags::PROTECTED;
     (0u32..)
         .zip(&info.queue_families)
-        .filter(|(_, family)| family.count > 0 && family.flags.contains(QueueFlags::COMPUTE))
-        .min_by_key(|(_, family)| {
-            (
-                family.timestamp_valid_bits == 0,
-                family.flags.contains(QueueFlags::GRAPHICS),
-            )
+        .find(|(_, family)| {
+            let flags = family.flags;
+            family.count > 0 && flags.contains(QueueFlags::TRANSFER) && harmless.contains(flags)
         })
         .map(|(index, family)| LanePlan {
             family: index,

@@ -106,29 +106,75 @@ fn the_largest_segment_fits_buffer_allocation_and_heap() {
 
 #[test]
 fn kernels_run_beside_graphics_where_a_family_is_free_of_it() {
-    assert_eq!(plan(&nvidia_card()).compute_family(), 2);
-    assert_eq!(plan(&radv_card()).compute_family(), 1);
-    assert_eq!(plan(&intel_integrated()).compute_family(), 0);
+    assert_eq!(plan(&nvidia_card()).lanes[0].family, 2);
+    assert_eq!(plan(&radv_card()).lanes[0].family, 1);
+    assert_eq!(plan(&intel_integrated()).lanes[0].family, 0);
 }
 
 #[test]
 fn a_queue_that_writes_timestamps_is_preferred() {
     let mut card = nvidia_card();
     card.queue_families[2].timestamp_valid_bits = 0;
-    let lane = plan(&card).compute;
+    let lane = plan(&card).lanes[0];
     assert_eq!((lane.family, lane.timestamp_valid_bits), (0, 64));
     for family in &mut card.queue_families {
         family.timestamp_valid_bits = 0;
     }
-    let lane = plan(&card).compute;
+    let lane = plan(&card).lanes[0];
     assert_eq!((lane.family, lane.timestamp_valid_bits), (2, 0));
+}
+
+/// Family and index of each queue.
+fn queues(info: &PhysicalInfo) -> Vec<(u32, u32)> {
+    let lanes = plan(info).lanes;
+    lanes.iter().map(|lane| (lane.family, lane.queue)).collect()
+}
+
+#[test]
+fn there_is_a_lane_for_every_queue_that_computes_up_to_a_bound() {
+    let card: Vec<_> = (0..8).map(|queue| (2, queue)).collect();
+    assert_eq!(queues(&nvidia_card()), card);
+    assert_eq!(
+        queues(&radv_card()),
+        [(1, 0), (1, 1), (1, 2), (1, 3), (0, 0)]
+    );
+    assert_eq!(queues(&moltenvk()), [(0, 0), (1, 0), (2, 0), (3, 0)]);
+    assert_eq!(queues(&lavapipe()), [(0, 0)]);
+    let mut many = lavapipe();
+    many.queue_families[0].count = 100;
+    assert_eq!(queues(&many).len(), COMPUTE_LANES_MAX);
+}
+
+#[test]
+fn a_queue_that_only_copies_is_opened_beside_the_others() {
+    let card = plan(&nvidia_card());
+    assert_eq!(
+        card.transfer.map(|lane| (lane.family, lane.queue)),
+        Some((1, 0))
+    );
+    assert_eq!(card.families(), [1, 2]);
+    assert_eq!(card.all_lanes().count(), 9);
+    for info in [radv_card(), moltenvk(), lavapipe()] {
+        assert_eq!(plan(&info).transfer, None);
+    }
+    assert_eq!(plan(&moltenvk()).families(), [0, 1, 2, 3]);
+}
+
+#[test]
+fn timestamps_of_several_lanes_compare_where_the_device_has_a_clock() {
+    let mut card = nvidia_card();
+    card.extensions.clear();
+    assert!(!plan(&card).has_device_clock);
+    card.extensions
+        .insert("VK_EXT_calibrated_timestamps".to_owned());
+    assert!(plan(&card).has_device_clock);
 }
 
 #[test]
 fn a_family_without_queues_is_passed_over() {
     let mut card = nvidia_card();
     card.queue_families[2].count = 0;
-    assert_eq!(plan(&card).compute_family(), 0);
+    assert_eq!(plan(&card).lanes[0].family, 0);
     card.queue_families = vec![QueueFamily {
         flags: QueueFlags::TRANSFER,
         count: 1,

@@ -1,4 +1,4 @@
-//! What the streams of one opened device share: the lane, spare command buffers, work that lost
+//! What the streams of one opened device share: the lanes, spare command buffers, work that lost
 //! its stream, the pacer.
 
 use std::collections::BTreeMap;
@@ -13,72 +13,48 @@ use crate::error::{Error, Result};
 use crate::kernel::interface::STAND_IN_BYTES;
 use crate::vk::{Commands, Device, Lane, Segment};
 
-/// How many idle command buffers are kept.
+/// How many idle command buffers are kept for each lane.
 const SPARE_MAX: usize = 32;
 
 /// The executing side of an opened device.
 ///
-/// Dropped last of all that executes: it waits for the lane, then lets go of what was in flight.
+/// Dropped last of all that executes: it waits for the lanes, then lets go of what was in flight.
 #[derive(Debug)]
 pub(crate) struct ExecDevice {
     pacer: Pacer,
-    /// Work of streams that are gone, by the lane's value that says it has finished.
-    orphans: Mutex<BTreeMap<u64, Recording>>,
-    spare: Mutex<Vec<(Commands, Vec<Retained>)>>,
+    /// Every lane by its number: those for streams, then that for copies alone.
+    lanes: Vec<LaneWork>,
     /// Every stream that may have work, to wait for all of them.
     streams: Mutex<Vec<Weak<StreamCore>>>,
     /// What kept the last work of a dropped stream from running, until somebody is told.
     failure: Mutex<Option<Error>>,
     /// Memory that stands in for buffers of no bytes; made on first use.
     stand_in: Mutex<Option<Arc<Segment>>>,
-    lane: Arc<Lane>,
     device: Arc<Device>,
 }
 
-impl ExecDevice {
-    pub(crate) fn new(device: &Arc<Device>) -> Result<Arc<Self>> {
-        let compute = device.plan().compute;
-        let lane = Arc::new(Lane::new(device, compute.family, compute.queue)?);
+/// A lane, with what is kept for its streams.
+#[derive(Debug)]
+struct LaneWork {
+    /// Work of streams that are gone, by the lane's value that says it has finished.
+    orphans: Mutex<BTreeMap<u64, Recording>>,
+    spare: Mutex<Vec<(Commands, Vec<Retained>)>>,
+    lane: Arc<Lane>,
+}
+
+impl LaneWork {
+    fn new(lane: Arc<Lane>) -> Self {
         let working: Weak<Lane> = Arc::downgrade(&lane);
         fork::end_after(working);
-        Ok(Arc::new(Self {
-            pacer: Pacer::new(&lane),
+        Self {
             orphans: Mutex::new(BTreeMap::new()),
             spare: Mutex::new(Vec::new()),
-            streams: Mutex::new(Vec::new()),
-            failure: Mutex::new(None),
-            stand_in: Mutex::new(None),
             lane,
-            device: Arc::clone(device),
-        }))
-    }
-
-    pub(crate) fn device(&self) -> &Arc<Device> {
-        &self.device
-    }
-
-    pub(super) fn lane(&self) -> &Arc<Lane> {
-        &self.lane
-    }
-
-    /// An empty recording, already begun, that is the `seq`-th of its stream.
-    pub(super) fn begin(&self, seq: u64) -> Result<Recording> {
-        let spare = self.spare.lock().pop();
-        let (mut commands, retained) = match spare {
-            Some(parts) => parts,
-            None => (
-                Commands::new(&self.device, self.device.plan().compute_family())?,
-                Vec::new(),
-            ),
-        };
-        commands.begin()?;
-        Ok(Recording::new(commands, retained, seq))
+        }
     }
 
     /// Lets go of what finished recordings kept, and keeps their command buffers.
-    ///
-    /// Called with no lock held: what is let go of may free memory.
-    pub(super) fn recycle(&self, finished: impl IntoIterator<Item = Recording>) {
+    fn recycle(&self, finished: impl IntoIterator<Item = Recording>) {
         for recording in finished {
             let (mut commands, mut retained) = recording.into_parts();
             retained.clear();
@@ -92,14 +68,7 @@ impl ExecDevice {
         }
     }
 
-    /// Takes over the submitted work of a stream that is being dropped.
-    pub(super) fn adopt(&self, work: impl IntoIterator<Item = InFlight>) {
-        let work = work.into_iter().map(|work| (work.value, work.recording));
-        self.orphans.lock().extend(work);
-    }
-
-    /// Lets go of the finished work of dropped streams.
-    pub(super) fn collect_orphans(&self) {
+    fn collect_orphans(&self) {
         let reached = self.lane.known_reached();
         let finished = match self.orphans.try_lock() {
             Some(mut orphans)
@@ -114,8 +83,64 @@ impl ExecDevice {
         };
         self.recycle(finished.into_values());
     }
+}
 
-    /// Has the pacer look after a stream whose recording stays open.
+impl ExecDevice {
+    pub(crate) fn new(device: &Arc<Device>) -> Result<Arc<Self>> {
+        let lanes = Lane::open_all(device)?;
+        Ok(Arc::new(Self {
+            pacer: Pacer::default(),
+            lanes: lanes.into_iter().map(LaneWork::new).collect(),
+            streams: Mutex::new(Vec::new()),
+            failure: Mutex::new(None),
+            stand_in: Mutex::new(None),
+            device: Arc::clone(device),
+        }))
+    }
+
+    pub(crate) fn device(&self) -> &Arc<Device> {
+        &self.device
+    }
+
+    /// The lane of the device's `place`-th stream; its default stream is the one before the first.
+    pub(super) fn lane_at(&self, place: usize) -> &Arc<Lane> {
+        // A plan has a lane for kernels at least.
+        let count = self.device.plan().lanes.len().max(1);
+        &self.lanes[place % count].lane
+    }
+
+    /// An empty recording for a lane, already begun, that is the `seq`-th of its stream.
+    pub(super) fn begin(&self, lane: &Lane, seq: u64) -> Result<Recording> {
+        let spare = self.lanes[lane.number()].spare.lock().pop();
+        let (mut commands, retained) = match spare {
+            Some(parts) => parts,
+            None => (Commands::new(&self.device, lane.plan().family)?, Vec::new()),
+        };
+        commands.begin()?;
+        Ok(Recording::new(commands, retained, seq))
+    }
+
+    /// Lets go of what finished recordings of a lane kept, and keeps their command buffers.
+    ///
+    /// Called with no lock held: what is let go of may free memory.
+    pub(super) fn recycle(&self, lane: &Lane, finished: impl IntoIterator<Item = Recording>) {
+        self.lanes[lane.number()].recycle(finished);
+    }
+
+    /// Takes over the submitted work of a stream that is being dropped.
+    pub(super) fn adopt(&self, lane: &Lane, work: impl IntoIterator<Item = InFlight>) {
+        let work = work.into_iter().map(|work| (work.value, work.recording));
+        self.lanes[lane.number()].orphans.lock().extend(work);
+    }
+
+    /// Lets go of the finished work of dropped streams.
+    pub(super) fn collect_orphans(&self) {
+        for lane in &self.lanes {
+            lane.collect_orphans();
+        }
+    }
+
+    /// Has the pacer look after a stream that has something to submit.
     pub(super) fn watch(&self, stream: Weak<StreamCore>) {
         self.pacer.watch(stream);
     }
@@ -151,7 +176,7 @@ impl ExecDevice {
         for stream in &streams {
             stream.flush()?;
         }
-        self.lane.wait(self.lane.last(), None)?;
+        self.synchronize_lanes()?;
         for stream in &streams {
             stream.let_go();
         }
@@ -160,8 +185,11 @@ impl ExecDevice {
     }
 
     /// Waits for what was submitted so far.
-    pub(super) fn synchronize_lane(&self) -> Result<()> {
-        self.lane.wait(self.lane.last(), None).map(drop)
+    pub(super) fn synchronize_lanes(&self) -> Result<()> {
+        for LaneWork { lane, .. } in &self.lanes {
+            lane.wait(lane.last(), None)?;
+        }
+        Ok(())
     }
 
     /// Keeps an error of a dropped stream for whoever waits for the device next.
@@ -184,7 +212,7 @@ impl Drop for ExecDevice {
         self.pacer.stop();
         if !self.device.is_lost() {
             // An error here is a loss, after which nothing runs any more.
-            let waited = self.lane.wait(self.lane.last(), None);
+            let waited = self.synchronize_lanes();
             debug_assert!(waited.is_ok() || self.device.is_lost(), "{waited:?}");
         }
     }

@@ -1,11 +1,14 @@
 //! Owns how commands of a stream are ordered, recorded and submitted.
 
 pub(crate) mod device;
+mod event;
 pub(crate) mod hazard;
 mod losses;
+pub(crate) mod order;
 mod pacer;
 pub(crate) mod recording;
 pub(crate) mod stream;
+mod submit;
 pub(crate) mod ticket;
 
 pub(crate) use device::ExecDevice;

@@ -1,29 +1,28 @@
 //! The pacer: one thread per opened device that submits what streams leave open.
 //!
-//! A recording stays open while the lane is busy, so that many commands share one submission. If
-//! nobody else seals it, the pacer does once the lane has run dry. It sleeps otherwise.
+//! A recording stays open while its lane is busy, so that many commands share one submission. If
+//! nobody else seals it, the pacer does once that lane has run dry. It sleeps otherwise.
 
 use core::time::Duration;
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
+use std::time::Instant;
 
 use super::stream::StreamCore;
 use crate::base::fork;
 use crate::base::sync::{Condvar, Mutex};
-use crate::vk::Lane;
 
-/// The longest that an open recording waits for others to join while the lane is busy.
+/// The longest that an open recording waits for others to join while its lane is busy.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 /// How long the driver is left alone after it could not take a submission.
 const RETRY: Duration = Duration::from_millis(10);
 /// How long a recording gets to grow on an idle lane before it is submitted.
 const GROW: Duration = Duration::from_micros(200);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Pacer {
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
-    lane: Weak<Lane>,
 }
 
 #[derive(Debug, Default)]
@@ -40,14 +39,6 @@ struct State {
 }
 
 impl Pacer {
-    pub(super) fn new(lane: &Arc<Lane>) -> Self {
-        Self {
-            shared: Arc::default(),
-            thread: Mutex::new(None),
-            lane: Arc::downgrade(lane),
-        }
-    }
-
     /// Sees to it that the stream's open recording is submitted in time.
     pub(super) fn watch(&self, stream: Weak<StreamCore>) {
         let mut state = self.shared.state.lock();
@@ -62,10 +53,9 @@ impl Pacer {
 
     fn start(&self) {
         let shared = Arc::clone(&self.shared);
-        let lane = Weak::clone(&self.lane);
         let thread = thread::Builder::new()
             .name("vkaccel-pacer".to_owned())
-            .spawn(move || run(&shared, &lane));
+            .spawn(move || run(&shared));
         match thread {
             Ok(thread) => *self.thread.lock() = Some(thread),
             // Without a thread, recordings are sealed by bounds and by whoever waits; the next
@@ -88,7 +78,7 @@ impl Pacer {
     }
 }
 
-fn run(shared: &Shared, lane: &Weak<Lane>) {
+fn run(shared: &Shared) {
     loop {
         let mut state = shared.state.lock();
         while state.watched.is_empty() && !state.stopped {
@@ -99,21 +89,11 @@ fn run(shared: &Shared, lane: &Weak<Lane>) {
         }
         // The streams stay in the list while they grow, so that they are not watched twice.
         state = shared.wake.wait_timeout(state, GROW);
+        let watched = core::mem::take(&mut state.watched);
         drop(state);
-        if fork::in_background(|| wait_until_dry(lane)).is_none() {
+        let Some(mut left) = pace(watched) else {
             return;
-        }
-        let watched = core::mem::take(&mut shared.state.lock().watched);
-        let mut left = Vec::new();
-        for stream in watched {
-            // An error is kept by the device or the stream and meets its next user.
-            let paced = || stream.upgrade().is_none_or(|stream| stream.pace());
-            match fork::in_background(paced) {
-                Some(true) => {}
-                Some(false) => left.push(stream),
-                None => return,
-            }
-        }
+        };
         if !left.is_empty() {
             let mut state = shared.state.lock();
             state.watched.append(&mut left);
@@ -122,10 +102,35 @@ fn run(shared: &Shared, lane: &Weak<Lane>) {
     }
 }
 
-/// Waits a moment for the lane to run dry.
-fn wait_until_dry(lane: &Weak<Lane>) {
-    if let Some(lane) = lane.upgrade() {
-        // A loss is found again by whoever uses the device next.
-        let _ = lane.wait(lane.last(), Some(LOOK_AGAIN));
+/// Submits what streams have left open, each once its lane has run dry or after a while; gives
+/// those that have something left. Nothing if the process is ending.
+fn pace(watched: Vec<Weak<StreamCore>>) -> Option<Vec<Weak<StreamCore>>> {
+    let until = Instant::now() + LOOK_AGAIN;
+    let mut busy = Vec::new();
+    let mut left = Vec::new();
+    // An error is kept by the device or the stream and meets its next user.
+    for stream in watched {
+        let paced = || match stream.upgrade() {
+            Some(core) if !core.is_lane_dry(Duration::ZERO) => None,
+            Some(core) => Some(core.pace()),
+            None => Some(true),
+        };
+        match fork::in_background(paced)? {
+            Some(true) => {}
+            Some(false) => left.push(stream),
+            None => busy.push(stream),
+        }
     }
+    for stream in busy {
+        let paced = || {
+            stream.upgrade().is_none_or(|core| {
+                core.is_lane_dry(until.saturating_duration_since(Instant::now()));
+                core.pace()
+            })
+        };
+        if !fork::in_background(paced)? {
+            left.push(stream);
+        }
+    }
+    Some(left)
 }

@@ -4,6 +4,7 @@ use core::any::Any;
 use std::sync::Arc;
 
 use super::losses::Loss;
+use super::order::Values;
 use super::ticket::Point;
 use crate::vk::Commands;
 
@@ -18,6 +19,8 @@ pub(crate) struct Recording {
     pub(crate) count: u32,
     /// Its number in its stream.
     pub(super) seq: u64,
+    /// What it waits for of other lanes.
+    pub(super) waits: Values,
     /// What tickets behind it know of it; nothing until there is one.
     point: Option<Arc<Point>>,
 }
@@ -39,6 +42,7 @@ impl Recording {
             retained,
             count: 0,
             seq,
+            waits: Values::default(),
             point: None,
         }
     }

@@ -8,49 +8,41 @@ use super::device::ExecDevice;
 use super::hazard::{Planner, Use};
 use super::losses::{Loss, Losses};
 use super::recording::Recording;
-use super::ticket::{Point, Ticket};
 use crate::base::{fork, sync::Mutex};
 use crate::error::Result;
 use crate::vk::{Lane, Segment};
 
-/// The most commands in one recording.
-const BATCH_MAX: u32 = 256;
-/// The most recordings of a stream in flight before it waits for the oldest.
-const IN_FLIGHT_MAX: usize = 64;
+/// The most commands that wait for their submission.
+pub(super) const BATCH_MAX: u32 = 256;
+/// The most sealed recordings that wait for it.
+const SEALED_MAX: usize = 32;
 
 /// An in-order sequence of commands on a lane.
 #[derive(Debug)]
 pub(crate) struct StreamCore {
     id: u64,
     /// The lane that all its commands go to.
-    lane: Arc<Lane>,
-    state: Mutex<State>,
-    exec: Arc<ExecDevice>,
-    me: Weak<Self>,
+    pub(super) lane: Arc<Lane>,
+    pub(super) state: Mutex<State>,
+    pub(super) exec: Arc<ExecDevice>,
+    pub(super) me: Weak<Self>,
 }
 
 #[derive(Debug)]
-struct State {
-    open: Option<Recording>,
+pub(super) struct State {
+    pub(super) open: Option<Recording>,
     /// Ended recordings that are not submitted yet, oldest first.
-    sealed: VecDeque<Recording>,
+    pub(super) sealed: VecDeque<Recording>,
+    /// How many commands these hold.
+    pub(super) sealed_count: u32,
     /// Recordings that could not be ended.
-    losses: Losses,
-    planner: Planner,
-    in_flight: VecDeque<InFlight>,
+    pub(super) losses: Losses,
+    pub(super) planner: Planner,
+    pub(super) in_flight: VecDeque<InFlight>,
     /// How many commands seal a recording; doubles until somebody waits.
-    batch: u32,
+    pub(super) batch: u32,
     /// The number of the newest recording, the open one if there is one; from 1.
     newest: u64,
-}
-
-impl State {
-    /// Takes note of a result that the caller of the stream gets.
-    fn hand_on(&mut self, result: &Result<()>) {
-        if result.is_err() {
-            self.losses.told();
-        }
-    }
 }
 
 /// A submitted recording.
@@ -61,15 +53,36 @@ pub(super) struct InFlight {
     pub(super) recording: Recording,
 }
 
+impl State {
+    /// Takes note of a result that the caller of the stream gets.
+    pub(super) fn hand_on(&mut self, result: &Result<()>) {
+        if result.is_err() {
+            self.losses.told();
+        }
+    }
+
+    /// Whether anything waits for its submission; the pacer knows the stream then.
+    fn has_waiting(&self) -> bool {
+        self.open.is_some() || !self.sealed.is_empty()
+    }
+
+    /// How many commands wait for their submission.
+    fn waiting(&self) -> u32 {
+        self.sealed_count + self.open.as_ref().map_or(0, |open| open.count)
+    }
+}
+
 impl StreamCore {
-    /// A stream with a number that no other stream of the process has.
-    pub(crate) fn new(exec: &Arc<ExecDevice>, id: u64) -> Arc<Self> {
+    /// A stream with a number that no other stream of the process has, which goes to the lane that
+    /// `place` says: 0 for a default stream, then counted by device.
+    pub(crate) fn new(exec: &Arc<ExecDevice>, id: u64, place: usize) -> Arc<Self> {
         let stream = Arc::new_cyclic(|me| Self {
             id,
-            lane: Arc::clone(exec.lane()),
+            lane: Arc::clone(exec.lane_at(place)),
             state: Mutex::new(State {
                 open: None,
                 sealed: VecDeque::new(),
+                sealed_count: 0,
                 losses: Losses::default(),
                 planner: Planner::new(),
                 in_flight: VecDeque::new(),
@@ -105,29 +118,60 @@ impl StreamCore {
         &self,
         steps: &mut [(&[Use], Option<F>)],
     ) -> Result<u64> {
-        self.exec.device().check()?;
-        self.locked(|state, finished| {
-            let result = match state.losses.tell() {
-                Ok(()) => self.record_locked(state, steps, finished),
-                told => told,
-            };
-            state.hand_on(&result);
-            result.map(|()| state.newest)
+        self.change(|state, finished| {
+            self.make_room(state, finished)?;
+            let (recording, planner) = self.opened(state)?;
+            let recorded = steps.iter_mut().try_for_each(|(uses, record)| {
+                if let Some(barrier) = planner.access(uses) {
+                    recording.commands.barrier(barrier);
+                }
+                recording.count += u32::from(record.is_some());
+                record.take().map_or(Ok(()), |record| record(recording))
+            });
+            let seq = recording.seq;
+            // Whether or not this command could be recorded, those before it go their way.
+            self.submit_when_full(state, finished)
+                .and(recorded)
+                .map(|()| seq)
         })
     }
 
-    fn record_locked<F: FnOnce(&mut Recording) -> Result<()>>(
+    /// Changes what the stream has recorded, for a caller who is told what went wrong before; the
+    /// pacer looks after what is left to be submitted.
+    pub(super) fn change<R>(
         &self,
-        state: &mut State,
-        steps: &mut [(&[Use], Option<F>)],
-        finished: &mut Vec<Recording>,
-    ) -> Result<()> {
-        // What could not be submitted makes way before more is taken.
-        let full = |open: &Recording| open.count >= BATCH_MAX;
-        if state.open.as_ref().is_some_and(full) {
+        change: impl FnOnce(&mut State, &mut Vec<Recording>) -> Result<R>,
+    ) -> Result<R> {
+        self.exec.device().check()?;
+        self.locked(|state, finished| {
+            let was_watched = state.has_waiting();
+            let result = match state.losses.tell() {
+                Ok(()) => change(state, finished),
+                Err(error) => Err(error),
+            };
+            if result.is_err() {
+                state.losses.told();
+            }
+            if state.has_waiting() && !was_watched {
+                self.exec.watch(Weak::clone(&self.me));
+            }
+            result
+        })
+    }
+
+    /// What could not be submitted makes way before more is taken.
+    fn make_room(&self, state: &mut State, finished: &mut Vec<Recording>) -> Result<()> {
+        if state.waiting() >= BATCH_MAX {
             self.submit_locked(state, finished)?;
         }
-        let opened = state.open.is_none();
+        Ok(())
+    }
+
+    /// The open recording; a new one begins with a barrier.
+    pub(super) fn opened<'a>(
+        &self,
+        state: &'a mut State,
+    ) -> Result<(&'a mut Recording, &'a mut Planner)> {
         let State {
             open,
             planner,
@@ -137,7 +181,7 @@ impl StreamCore {
         let recording = match open {
             Some(recording) => recording,
             None => {
-                let mut recording = self.exec.begin(*newest + 1)?;
+                let mut recording = self.exec.begin(&self.lane, *newest + 1)?;
                 // Other streams may have submitted conflicting work that the host has seen finish;
                 // being seen by the host orders nothing on the device.
                 recording.commands.barrier(planner.barrier_all());
@@ -145,181 +189,40 @@ impl StreamCore {
                 open.insert(recording)
             }
         };
-        let recorded = steps.iter_mut().try_for_each(|(uses, record)| {
-            if let Some(barrier) = planner.access(uses) {
-                recording.commands.barrier(barrier);
-            }
-            recording.count += u32::from(record.is_some());
-            record.take().map_or(Ok(()), |record| record(recording))
-        });
-        // Whether or not this command could be recorded, those before it go their way.
-        if recording.count >= state.batch {
-            state.batch = (state.batch * 2).min(BATCH_MAX);
-            let submitted = self.submit_locked(state, finished);
-            // The commands are taken: they go as soon as the driver lets them.
-            let later = submitted.is_err() && !state.sealed.is_empty();
-            if !later || self.exec.device().is_lost() {
-                return submitted.and(recorded);
-            }
-            self.exec.watch(Weak::clone(&self.me));
-            return recorded;
+        Ok((recording, planner))
+    }
+
+    /// Submits what has gathered if it is enough.
+    pub(super) fn submit_when_full(
+        &self,
+        state: &mut State,
+        finished: &mut Vec<Recording>,
+    ) -> Result<()> {
+        if state.waiting() < state.batch && state.sealed.len() < SEALED_MAX {
+            return Ok(());
         }
-        if opened {
-            self.exec.watch(Weak::clone(&self.me));
+        state.batch = (state.batch * 2).min(BATCH_MAX);
+        let submitted = self.submit_locked(state, finished);
+        // The commands are taken: they go as soon as the driver lets them.
+        let later = submitted.is_err() && !state.sealed.is_empty();
+        if later && !self.exec.device().is_lost() {
+            return Ok(());
         }
-        recorded
+        submitted
     }
 
     /// Runs `f` on the state. What it finds finished is let go of behind the lock: that may free
     /// memory.
-    fn locked<R>(&self, f: impl FnOnce(&mut State, &mut Vec<Recording>) -> R) -> R {
+    pub(super) fn locked<R>(&self, f: impl FnOnce(&mut State, &mut Vec<Recording>) -> R) -> R {
         let mut finished = Vec::new();
         let result = f(&mut self.state.lock(), &mut finished);
-        self.exec.recycle(finished);
+        self.exec.recycle(&self.lane, finished);
         result
-    }
-
-    /// Seals and submits what is open.
-    pub(crate) fn flush(&self) -> Result<()> {
-        let result = self.locked(|state, finished| {
-            let told = state.losses.tell();
-            let result = told.and(self.submit_locked(state, finished));
-            state.hand_on(&result);
-            result
-        });
-        self.exec.collect_orphans();
-        result
-    }
-
-    /// The same, for a thread of our own: what goes wrong is kept for who uses the stream next.
-    ///
-    /// False if something is left that can be tried again.
-    pub(super) fn pace(&self) -> bool {
-        let is_left = self.locked(|state, finished| {
-            let submitted = self.submit_locked(state, finished);
-            submitted.is_err() && !state.sealed.is_empty()
-        });
-        self.exec.collect_orphans();
-        !is_left || self.exec.device().is_lost()
-    }
-
-    fn submit_locked(&self, state: &mut State, finished: &mut Vec<Recording>) -> Result<()> {
-        // What could not be submitted before goes first.
-        self.submit_sealed(state)?;
-        self.seal(state, finished)?;
-        self.submit_sealed(state)?;
-        if state.in_flight.len() > IN_FLIGHT_MAX
-            && let Some(oldest) = state.in_flight.front()
-        {
-            self.lane.wait(oldest.value, None)?;
-        }
-        self.retire(state, finished);
-        Ok(())
-    }
-
-    /// Ends the open recording.
-    fn seal(&self, state: &mut State, finished: &mut Vec<Recording>) -> Result<()> {
-        let Some(mut recording) = state.open.take() else {
-            return Ok(());
-        };
-        if let Err(error) = recording.commands.end() {
-            state.losses.add(recording.seq, &error);
-            recording.lose(Loss::new(&error));
-            finished.push(recording);
-            return Err(error);
-        }
-        state.sealed.push_back(recording);
-        Ok(())
-    }
-
-    fn submit_sealed(&self, state: &mut State) -> Result<()> {
-        while let Some(recording) = state.sealed.pop_front() {
-            match self.lane.submit(&recording.commands) {
-                Ok(value) => {
-                    recording.submitted(value);
-                    state.in_flight.push_back(InFlight { value, recording });
-                }
-                Err(error) => {
-                    state.sealed.push_front(recording);
-                    return Err(error);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Moves what is known to have finished out of the state.
-    fn retire(&self, state: &mut State, finished: &mut Vec<Recording>) {
-        let reached = self.lane.known_reached();
-        while state
-            .in_flight
-            .front()
-            .is_some_and(|work| work.value <= reached)
-        {
-            finished.extend(state.in_flight.pop_front().map(|work| work.recording));
-        }
     }
 
     /// Memory that stands in for buffers of no bytes, where something must be bound.
     pub(crate) fn stand_in(&self) -> Result<Arc<Segment>> {
         self.exec.stand_in()
-    }
-
-    /// The point behind recording `seq`.
-    pub(crate) fn ticket(&self, seq: u64) -> Ticket {
-        let mut state = self.state.lock();
-        let State {
-            open,
-            sealed,
-            in_flight,
-            losses,
-            ..
-        } = &mut *state;
-        let waiting = open.iter_mut().chain(sealed);
-        if let Some(recording) = waiting.into_iter().find(|one| one.seq == seq) {
-            return self.ticket_of(recording, None);
-        }
-        if let Some(work) = in_flight.iter_mut().find(|work| work.recording.seq == seq) {
-            return self.ticket_of(&mut work.recording, Some(work.value));
-        }
-        // Else it has finished.
-        losses.of(seq).map_or(Ticket::REACHED, |loss| {
-            let point = self.new_point(seq);
-            point.lose(loss.clone());
-            Ticket::new(point)
-        })
-    }
-
-    /// A point behind all commands so far.
-    ///
-    /// Takes the stream's lock.
-    pub(crate) fn newest(&self) -> Ticket {
-        let mut state = self.state.lock();
-        let State {
-            open,
-            sealed,
-            in_flight,
-            ..
-        } = &mut *state;
-        if let Some(recording) = open.as_mut().or_else(|| sealed.back_mut()) {
-            return self.ticket_of(recording, None);
-        }
-        in_flight.back_mut().map_or(Ticket::REACHED, |work| {
-            self.ticket_of(&mut work.recording, Some(work.value))
-        })
-    }
-
-    /// The ticket behind a recording, which was submitted with `value` if there is one.
-    fn ticket_of(&self, recording: &mut Recording, value: Option<u64>) -> Ticket {
-        let point = recording.point(|seq| self.new_point(seq));
-        if let Some(value) = value {
-            point.submitted(value);
-        }
-        Ticket::new(Arc::clone(point))
-    }
-
-    fn new_point(&self, seq: u64) -> Arc<Point> {
-        Point::new(Weak::clone(&self.me), &self.lane, seq)
     }
 
     /// Waits until all commands so far have finished; `false` if `timeout` ran out first.
@@ -342,35 +245,6 @@ impl StreamCore {
         Ok(done)
     }
 
-    /// Submits all, and gives the value to wait for, if anything is in flight.
-    fn submit_all(&self) -> Result<Option<u64>> {
-        self.exec.device().check()?;
-        self.locked(|state, finished| {
-            state.batch = 1;
-            let submitted = self.submit_locked(state, finished);
-            state.hand_on(&submitted);
-            submitted?;
-            state.losses.tell()?;
-            Ok(state.in_flight.back().map(|work| work.value))
-        })
-    }
-
-    /// Submits recordings up to `seq`, which somebody is about to wait for or not.
-    pub(super) fn submit_up_to(&self, seq: u64, is_waited_for: bool) -> Result<()> {
-        self.locked(|state, finished| {
-            if is_waited_for {
-                state.batch = 1;
-            }
-            let is_open = state.open.as_ref().is_some_and(|open| open.seq <= seq);
-            if !is_open && state.sealed.is_empty() {
-                return Ok(());
-            }
-            let submitted = self.submit_locked(state, finished);
-            state.hand_on(&submitted);
-            submitted
-        })
-    }
-
     /// Lets go of what is known to have finished.
     pub(super) fn let_go(&self) {
         self.locked(|state, finished| self.retire(state, finished));
@@ -385,7 +259,7 @@ impl Drop for StreamCore {
         }
         // What was recorded still runs, if the driver can be made to take it.
         let mut flushed = self.flush();
-        if flushed.is_err() && self.exec.synchronize_lane().is_ok() {
+        if flushed.is_err() && self.exec.synchronize_lanes().is_ok() {
             flushed = self.flush();
         }
         let state = self.state.get_mut();
@@ -395,6 +269,6 @@ impl Drop for StreamCore {
             }
             self.exec.keep_failure(error);
         }
-        self.exec.adopt(state.in_flight.drain(..));
+        self.exec.adopt(&self.lane, state.in_flight.drain(..));
     }
 }

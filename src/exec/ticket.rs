@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use super::losses::Loss;
 use super::stream::StreamCore;
 use crate::error::Result;
-use crate::vk::Lane;
+use crate::vk::{Device, Lane};
 
 /// A point of a stream behind one of its recordings. Clones are the same point.
 ///
@@ -116,10 +116,24 @@ impl Ticket {
         }
     }
 
-    /// Submits what leads to it.
-    pub(crate) fn flush(&self) -> Result<()> {
+    /// Submits what leads to it, and gives the lane with the value behind it; nothing where nothing
+    /// leads to it.
+    pub(super) fn submitted(&self) -> Result<Option<(&Arc<Lane>, u64)>> {
+        let Some(point) = &self.0 else {
+            return Ok(None);
+        };
+        Ok(Some((&point.lane, point.submit(false)?)))
+    }
+
+    /// Whether it is a point of this stream.
+    pub(super) fn is_of(&self, stream: &Weak<StreamCore>) -> bool {
         let point = self.0.as_ref();
-        point.map_or(Ok(()), |point| point.submit(false).map(drop))
+        point.is_some_and(|point| Weak::ptr_eq(&point.stream, stream))
+    }
+
+    /// The device that it is a point of, where anything leads to it.
+    pub(crate) fn device(&self) -> Option<&Arc<Device>> {
+        self.0.as_ref().map(|point| point.lane.device())
     }
 
     /// Whether it is reached; submits what leads to it, and waits for nothing.

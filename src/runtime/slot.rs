@@ -1,6 +1,7 @@
 //! Slots: what a runtime keeps of each visible device, open or not.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::Shared;
 use super::stream::NamedStream;
@@ -21,6 +22,8 @@ pub(crate) struct Slot {
     info: PhysicalInfo,
     capability: DeviceCapability,
     default_stream: Arc<NamedStream>,
+    /// How many streams were made beside the default one.
+    places: AtomicUsize,
     opened: Mutex<Option<Arc<Opened>>>,
     shared: Arc<Shared>,
 }
@@ -58,7 +61,8 @@ impl Slot {
             position,
             info: info.clone(),
             capability: DeviceCapability::new(info),
-            default_stream: NamedStream::new(0),
+            default_stream: NamedStream::new(0, 0),
+            places: AtomicUsize::new(0),
             opened: Mutex::new(None),
             shared: Arc::clone(shared),
         })
@@ -86,6 +90,11 @@ impl Slot {
 
     pub(super) fn default_stream(&self) -> &Arc<NamedStream> {
         &self.default_stream
+    }
+
+    /// The place of a stream that is being made; places are spread over the device's lanes.
+    pub(super) fn next_place(&self) -> usize {
+        self.places.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
     }
 
     pub(super) fn is_open(&self) -> bool {

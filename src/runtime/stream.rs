@@ -40,16 +40,19 @@ pub struct Stream {
 pub(crate) struct NamedStream {
     id: u64,
     priority: i32,
+    /// Which of the device's streams it is, by the order in which they were made; 0: its default one.
+    place: usize,
     core: Mutex<Option<Arc<StreamCore>>>,
 }
 
 impl NamedStream {
-    pub(super) fn new(priority: i32) -> Arc<Self> {
+    pub(super) fn new(priority: i32, place: usize) -> Arc<Self> {
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         Arc::new(Self {
             id,
             priority,
+            place,
             core: Mutex::new(None),
         })
     }
@@ -87,7 +90,7 @@ impl Stream {
         let runtime = Runtime::current();
         let slot = runtime.slot(&device.into())?;
         Ok(Self {
-            named: NamedStream::new(priority),
+            named: NamedStream::new(priority, slot.next_place()),
             slot: Arc::clone(slot),
         })
     }
@@ -185,7 +188,8 @@ impl Stream {
     pub(crate) fn open(&self) -> Result<(Arc<StreamCore>, Arc<Opened>)> {
         let opened = self.slot.open()?;
         let mut core = self.named.core.lock();
-        let core = core.get_or_insert_with(|| StreamCore::new(&opened.exec, self.named.id));
+        let core = core
+            .get_or_insert_with(|| StreamCore::new(&opened.exec, self.named.id, self.named.place));
         Ok((Arc::clone(core), opened))
     }
 

@@ -10,20 +10,21 @@
 use core::ffi::c_char;
 use core::mem::ManuallyDrop;
 use std::ffi::CString;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 
 use ash::vk;
 use gpu_allocator::vulkan::{Allocation, AllocationCreateDesc, Allocator, AllocatorCreateDesc};
 
 use super::features::EnableChain;
 use super::instance::Instance;
+use super::lane::Timelines;
 use super::result::{self, During};
 use super::segment::allocation_error;
 use crate::base::{fork, sync::Mutex};
 use crate::device::MemoryInfo;
 use crate::device::info::PhysicalInfo;
-use crate::device::plan::{MemoryRole, Plan};
+use crate::device::plan::{LANES_MAX, MemoryRole, Plan};
 use crate::error::{Error, ErrorKind, OutOfMemory, OutOfMemoryReason, Result};
 
 /// An opened device.
@@ -32,6 +33,8 @@ pub(crate) struct Device {
     plan: Plan,
     name: String,
     lost: AtomicBool,
+    /// The timelines of its lanes, for the message of a loss.
+    timelines: OnceLock<Weak<Timelines>>,
     held_bytes: AtomicU64,
     held_count: AtomicU32,
     allocator: ManuallyDrop<Mutex<Allocator>>,
@@ -65,10 +68,20 @@ impl Device {
         plan: Plan,
         name: String,
     ) -> Result<Arc<Self>> {
-        let priorities = vec![1.0f32; plan.compute.queue as usize + 1];
-        let queues = [vk::DeviceQueueCreateInfo::default()
-            .queue_family_index(plan.compute.family)
-            .queue_priorities(&priorities)];
+        let priorities = [1.0f32; LANES_MAX];
+        let families = plan.families();
+        let queues: Vec<_> = families
+            .iter()
+            .map(|&family| {
+                let count = plan
+                    .all_lanes()
+                    .filter(|lane| lane.family == family)
+                    .count();
+                vk::DeviceQueueCreateInfo::default()
+                    .queue_family_index(family)
+                    .queue_priorities(&priorities[..count])
+            })
+            .collect();
         let extensions: Vec<CString> = plan
             .extensions
             .iter()
@@ -102,6 +115,7 @@ impl Device {
             plan,
             name,
             lost: AtomicBool::new(false),
+            timelines: OnceLock::new(),
             held_bytes: AtomicU64::new(0),
             held_count: AtomicU32::new(0),
             allocator: ManuallyDrop::new(Mutex::new(allocator)),
@@ -148,13 +162,30 @@ impl Device {
         self.lost.load(Ordering::Relaxed)
     }
 
+    /// Has messages of a loss say how far the lanes were.
+    pub(super) fn watch(&self, timelines: &Arc<Timelines>) {
+        // A device has one set of lanes.
+        let _ = self.timelines.set(Arc::downgrade(timelines));
+    }
+
+    /// What was last seen to have completed, in words.
+    fn progress(&self) -> String {
+        let timelines = self.timelines.get().and_then(Weak::upgrade);
+        timelines.map_or_else(
+            || "nothing had been submitted".to_owned(),
+            |timelines| timelines.progress(),
+        )
+    }
+
     #[cold]
     fn lost_error(&self) -> Error {
         Error::new(
             ErrorKind::DeviceLost,
             format!(
-                "{} was lost earlier; what it held is gone; drop its objects and make a new runtime",
-                self.name
+                "{} was lost earlier; {}; what it held is gone; drop its objects and make a new \
+                 runtime",
+                self.name,
+                self.progress()
             ),
         )
         .with_raw(vk::Result::ERROR_DEVICE_LOST.as_raw())
@@ -163,10 +194,12 @@ impl Device {
     /// The value, or the error of the function `call`; remembers a loss.
     pub(crate) fn during<T>(&self, call: &str, answer: Result<T, vk::Result>) -> Result<T> {
         answer.map_err(|code| {
-            if code == vk::Result::ERROR_DEVICE_LOST {
-                self.mark_lost();
+            let error = result::error(call, code);
+            if code != vk::Result::ERROR_DEVICE_LOST {
+                return error.context(&self.name);
             }
-            result::error(call, code).context(&self.name)
+            self.mark_lost();
+            error.context(format!("{} ({})", self.name, self.progress()))
         })
     }
 

@@ -1,9 +1,11 @@
-//! Lanes: a queue, its lock, and the timeline that counts what was submitted to it.
+//! Lanes: each a queue, its lock, and the timeline that counts what was submitted to it.
 //!
 //! # Safety
 //!
-//! The queue is used under the lane's lock alone. Command buffers that are submitted are kept
-//! alive, with all they use, by whoever submits them until the lane has reached their value.
+//! A queue is used under its lane's lock alone. Command buffers that are submitted are kept alive,
+//! with all they use, by whoever submits them until the lane has reached their value. Semaphores live
+//! as long as any lane of their device; `exec` waits for every lane's last value before it lets go
+//! of the lanes.
 #![allow(unsafe_code)]
 
 use core::time::Duration;
@@ -15,109 +17,188 @@ use ash::vk;
 use super::command::Commands;
 use super::device::Device;
 use crate::base::{fork, sync::Mutex};
+use crate::device::plan::{LANES_MAX, LanePlan};
 use crate::error::{Error, ErrorKind, Result};
+use crate::exec::order::{Values, Waited};
 
-/// A queue and its timeline semaphore.
+/// A queue with its lock, and one of its device's timelines.
 #[derive(Debug)]
 pub(crate) struct Lane {
-    /// The lock around the queue; holds the last value whose signal was submitted.
-    submitted: Mutex<u64>,
-    /// A copy of the same, readable without the lock.
+    number: usize,
+    plan: LanePlan,
+    queue: vk::Queue,
+    /// The lock around the queue.
+    state: Mutex<State>,
+    timelines: Arc<Timelines>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The last value whose signal was submitted.
+    last: u64,
+    waited: Waited,
+}
+
+/// The timelines of a device's lanes, by their numbers.
+#[derive(Debug)]
+pub(super) struct Timelines {
+    all: Vec<Timeline>,
+    device: Arc<Device>,
+}
+
+/// How far a lane is.
+#[derive(Debug)]
+struct Timeline {
+    /// The last value whose signal was submitted, readable without the queue's lock.
     last: AtomicU64,
     /// The highest value that was seen reached.
     reached: AtomicU64,
-    queue: vk::Queue,
-    timeline: vk::Semaphore,
-    device: Arc<Device>,
+    semaphore: vk::Semaphore,
 }
 
 /// How often the counter is read before a wait goes to the driver.
 const SPINS: u32 = 16;
 
+/// The most command buffers that go to the driver at once.
+const SUBMIT_MAX: usize = 8;
+
 impl Lane {
-    /// The lane over queue `index` of `family`.
-    pub(crate) fn new(device: &Arc<Device>, family: u32, index: u32) -> Result<Self> {
-        let mut kind =
-            vk::SemaphoreTypeCreateInfo::default().semaphore_type(vk::SemaphoreType::TIMELINE);
-        let info = vk::SemaphoreCreateInfo::default().push_next(&mut kind);
-        // SAFETY: the device is alive and has timeline semaphores, which selection demands.
-        let timeline = unsafe { device.raw().create_semaphore(&info, None) };
-        let timeline = device.during("vkCreateSemaphore", timeline)?;
-        // SAFETY: the device was opened with this queue, by the plan.
-        let queue = unsafe { device.raw().get_device_queue(family, index) };
-        Ok(Self {
-            submitted: Mutex::new(0),
-            last: AtomicU64::new(0),
-            reached: AtomicU64::new(0),
-            queue,
-            timeline,
+    /// The lanes over all queues of the device's plan, by number.
+    pub(crate) fn open_all(device: &Arc<Device>) -> Result<Vec<Arc<Self>>> {
+        let mut timelines = Timelines {
+            all: Vec::new(),
             device: Arc::clone(device),
-        })
-    }
-
-    /// The device that it is a queue of.
-    pub(crate) fn device(&self) -> &Device {
-        &self.device
-    }
-
-    /// Submits recorded commands and gives the value that says when they have finished.
-    ///
-    /// The commands and all they use must live until then; `exec` keeps them.
-    pub(crate) fn submit(&self, commands: &Commands) -> Result<u64> {
-        let mut submitted = self.submitted.lock();
-        let value = *submitted + 1;
-        let values = [value];
-        let signals = [self.timeline];
-        let buffers = [commands.raw()];
-        let mut timeline =
-            vk::TimelineSemaphoreSubmitInfo::default().signal_semaphore_values(&values);
-        let info = vk::SubmitInfo::default()
-            .command_buffers(&buffers)
-            .signal_semaphores(&signals)
-            .push_next(&mut timeline);
-        self.device.check()?;
-        // SAFETY: the queue's lock is held; the buffer is recorded and not pending.
-        let result = unsafe {
-            self.device
-                .raw()
-                .queue_submit(self.queue, &[info], vk::Fence::null())
         };
-        self.device.during("vkQueueSubmit", result)?;
-        *submitted = value;
-        self.last.store(value, Ordering::Release);
-        Ok(value)
+        for _ in device.plan().all_lanes() {
+            timelines.add()?;
+        }
+        let timelines = Arc::new(timelines);
+        device.watch(&timelines);
+        let lanes = device.plan().all_lanes().enumerate();
+        Ok(lanes
+            .map(|(number, plan)| {
+                // SAFETY: the device was opened with this queue, by the plan.
+                let queue = unsafe { device.raw().get_device_queue(plan.family, plan.queue) };
+                Arc::new(Self {
+                    number,
+                    plan,
+                    queue,
+                    state: Mutex::default(),
+                    timelines: Arc::clone(&timelines),
+                })
+            })
+            .collect())
+    }
+
+    /// Its number among the lanes of its device.
+    pub(crate) fn number(&self) -> usize {
+        self.number
+    }
+
+    /// The queue that it is over.
+    pub(crate) fn plan(&self) -> LanePlan {
+        self.plan
+    }
+
+    /// The device that it is a lane of.
+    pub(crate) fn device(&self) -> &Arc<Device> {
+        &self.timelines.device
+    }
+
+    fn timeline(&self) -> &Timeline {
+        &self.timelines.all[self.number]
+    }
+
+    /// Submits recorded commands, each with the values of other lanes that they wait for, and gives
+    /// the value that says when the first of them have finished; the others follow by one each.
+    ///
+    /// Takes the first [`SUBMIT_MAX`] at most, and says how many. The commands and all they use must
+    /// live until then; `exec` keeps them. What they wait for was submitted before.
+    pub(crate) fn submit<'a>(
+        &self,
+        recordings: impl Iterator<Item = (&'a Commands, &'a Values)>,
+    ) -> Result<(u64, usize)> {
+        let mut buffers = [vk::CommandBuffer::null(); SUBMIT_MAX];
+        let mut signals = [0; SUBMIT_MAX];
+        let mut waits = [WaitList::default(); SUBMIT_MAX];
+        let mut count = 0;
+        let mut state = self.state.lock();
+        let mut waited = state.waited;
+        let seen = self.timelines.seen();
+        for ((commands, asked), at) in recordings.zip(0..SUBMIT_MAX) {
+            buffers[at] = commands.raw();
+            signals[at] = state.last + 1 + at as u64;
+            let values = waited.next(self.number, asked, &seen);
+            waits[at] = WaitList::new(&values, &self.timelines);
+            count = at + 1;
+        }
+        let signalled = [self.timeline().semaphore];
+        let mut timelines: [_; SUBMIT_MAX] = core::array::from_fn(|at| {
+            vk::TimelineSemaphoreSubmitInfo::default()
+                .wait_semaphore_values(waits[at].values())
+                .signal_semaphore_values(&signals[at..=at])
+        });
+        let mut infos = [vk::SubmitInfo::default(); SUBMIT_MAX];
+        for (at, (info, timeline)) in infos.iter_mut().zip(&mut timelines).enumerate() {
+            *info = info
+                .wait_semaphores(waits[at].semaphores())
+                .wait_dst_stage_mask(waits[at].stages())
+                .command_buffers(&buffers[at..=at])
+                .signal_semaphores(&signalled)
+                .push_next(timeline);
+        }
+        let device = self.device();
+        device.check()?;
+        // SAFETY: the queue's lock is held; the buffers are recorded and not pending.
+        let result = unsafe {
+            device
+                .raw()
+                .queue_submit(self.queue, &infos[..count], vk::Fence::null())
+        };
+        device.during("vkQueueSubmit", result)?;
+        let first = state.last + 1;
+        state.last += count as u64;
+        state.waited = waited;
+        self.timeline().last.store(state.last, Ordering::Release);
+        Ok((first, count))
     }
 
     /// The last value that was submitted.
     pub(crate) fn last(&self) -> u64 {
-        self.last.load(Ordering::Acquire)
+        self.timeline().last.load(Ordering::Acquire)
     }
 
     /// The highest value known to be reached, without asking the driver.
     pub(crate) fn known_reached(&self) -> u64 {
-        self.reached.load(Ordering::Acquire)
+        self.timeline().reached.load(Ordering::Acquire)
     }
 
     /// Asks the driver how far the lane is.
     pub(crate) fn poll(&self) -> Result<u64> {
-        self.device.check()?;
+        let device = self.device();
+        device.check()?;
         let last = self.last();
         // SAFETY: the semaphore is a timeline of this device.
-        let value = unsafe { self.device.raw().get_semaphore_counter_value(self.timeline) };
-        let value = self.device.during("vkGetSemaphoreCounterValue", value)?;
+        let value = unsafe {
+            device
+                .raw()
+                .get_semaphore_counter_value(self.timeline().semaphore)
+        };
+        let value = device.during("vkGetSemaphoreCounterValue", value)?;
         // Some drivers answer a lost device with the highest number there is. A value can be reached
         // before its submission has returned, so that the lock has the last word.
-        if value > last && value > *self.submitted.lock() {
-            self.device.mark_lost();
+        if value > last && value > self.state.lock().last {
+            device.mark_lost();
             return Err(Error::new(
                 ErrorKind::DeviceLost,
                 format!(
                     "the device was lost: its timeline says {value}, but nothing past {last} was \
-                     submitted"
+                     submitted; {}",
+                    self.timelines.progress()
                 ),
             ));
         }
-        self.reached.fetch_max(value, Ordering::AcqRel);
+        self.timeline().reached.fetch_max(value, Ordering::AcqRel);
         Ok(value)
     }
 
@@ -129,41 +210,130 @@ impl Lane {
             }
             core::hint::spin_loop();
         }
-        let semaphores = [self.timeline];
-        let values = [value];
-        let info = vk::SemaphoreWaitInfo::default()
-            .semaphores(&semaphores)
-            .values(&values);
-        let nanoseconds = timeout_nanoseconds(timeout);
-        // SAFETY: the semaphore is alive; the value was submitted, so it will be signalled.
-        match unsafe { self.device.raw().wait_semaphores(&info, nanoseconds) } {
+        match self.wait_in_driver(value, timeout_nanoseconds(timeout)) {
             Ok(()) => {
                 // The counter tells completion from loss, which the wait alone does not everywhere.
                 self.poll()?;
                 Ok(true)
             }
             Err(vk::Result::TIMEOUT) => Ok(false),
-            Err(code) => self.device.during("vkWaitSemaphores", Err(code)),
+            Err(code) => self.device().during("vkWaitSemaphores", Err(code)),
         }
+    }
+
+    /// Waits for a value that was submitted.
+    fn wait_in_driver(&self, value: u64, nanoseconds: u64) -> Result<(), vk::Result> {
+        let semaphores = [self.timeline().semaphore];
+        let values = [value];
+        let info = vk::SemaphoreWaitInfo::default()
+            .semaphores(&semaphores)
+            .values(&values);
+        // SAFETY: the semaphore is alive; the value was submitted, so it will be signalled.
+        unsafe { self.device().raw().wait_semaphores(&info, nanoseconds) }
     }
 }
 
 impl fork::Working for Lane {
     fn wait_at_end(&self, timeout: Duration) {
-        let last = *self.submitted.lock();
-        if last <= self.known_reached() || self.device.is_lost() {
+        let last = self.state.lock().last;
+        if last > self.known_reached() && !self.device().is_lost() {
+            // Nobody is left to be told of a loss, or that the time ran out.
+            let _ = self.wait_in_driver(last, timeout_nanoseconds(Some(timeout)));
+        }
+    }
+}
+
+impl Timelines {
+    fn add(&mut self) -> Result<()> {
+        let mut kind =
+            vk::SemaphoreTypeCreateInfo::default().semaphore_type(vk::SemaphoreType::TIMELINE);
+        let info = vk::SemaphoreCreateInfo::default().push_next(&mut kind);
+        // SAFETY: the device is alive and has timeline semaphores, which selection demands.
+        let semaphore = unsafe { self.device.raw().create_semaphore(&info, None) };
+        self.all.push(Timeline {
+            last: AtomicU64::new(0),
+            reached: AtomicU64::new(0),
+            semaphore: self.device.during("vkCreateSemaphore", semaphore)?,
+        });
+        Ok(())
+    }
+
+    /// What the host has seen reached.
+    fn seen(&self) -> Values {
+        let mut seen = Values::default();
+        for (lane, timeline) in self.all.iter().enumerate() {
+            seen.raise(lane, timeline.reached.load(Ordering::Acquire));
+        }
+        seen
+    }
+
+    /// What was last seen to have completed, in words.
+    #[cold]
+    pub(super) fn progress(&self) -> String {
+        let used = self.all.iter().enumerate().filter_map(|(lane, timeline)| {
+            let last = timeline.last.load(Ordering::Acquire);
+            let reached = timeline.reached.load(Ordering::Acquire);
+            (last > 0).then(|| format!("{reached} of {last} on lane {lane}"))
+        });
+        let used: Vec<_> = used.collect();
+        if used.is_empty() {
+            return "nothing had been submitted".to_owned();
+        }
+        format!(
+            "of what was submitted, these were seen to have completed: {}",
+            used.join(", ")
+        )
+    }
+}
+
+impl Drop for Timelines {
+    fn drop(&mut self) {
+        if !fork::may_call_driver() {
             return;
         }
-        let semaphores = [self.timeline];
-        let values = [last];
-        let info = vk::SemaphoreWaitInfo::default()
-            .semaphores(&semaphores)
-            .values(&values);
-        let nanoseconds = timeout_nanoseconds(Some(timeout));
-        // SAFETY: the semaphore is alive; the value was submitted, so it will be signalled.
-        //
-        // Nobody is left to be told of a loss, or that the time ran out.
-        let _ = unsafe { self.device.raw().wait_semaphores(&info, nanoseconds) };
+        for timeline in &self.all {
+            // SAFETY: nothing that was submitted uses it any more (see the top of the file).
+            unsafe {
+                self.device
+                    .raw()
+                    .destroy_semaphore(timeline.semaphore, None)
+            };
+        }
+    }
+}
+
+/// The waits of one submission.
+#[derive(Clone, Copy, Default)]
+struct WaitList {
+    semaphores: [vk::Semaphore; LANES_MAX],
+    values: [u64; LANES_MAX],
+    count: usize,
+}
+
+impl WaitList {
+    fn new(values: &Values, timelines: &Timelines) -> Self {
+        let mut list = Self::default();
+        for (lane, value) in values.iter() {
+            list.semaphores[list.count] = timelines.all[lane].semaphore;
+            list.values[list.count] = value;
+            list.count += 1;
+        }
+        list
+    }
+
+    fn semaphores(&self) -> &[vk::Semaphore] {
+        &self.semaphores[..self.count]
+    }
+
+    fn values(&self) -> &[u64] {
+        &self.values[..self.count]
+    }
+
+    /// Nothing of the submission starts before.
+    fn stages(&self) -> &'static [vk::PipelineStageFlags] {
+        const ALL: [vk::PipelineStageFlags; LANES_MAX] =
+            [vk::PipelineStageFlags::ALL_COMMANDS; LANES_MAX];
+        &ALL[..self.count]
     }
 }
 
@@ -172,15 +342,6 @@ fn timeout_nanoseconds(timeout: Option<Duration>) -> u64 {
     timeout.map_or(u64::MAX, |timeout| {
         u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX)
     })
-}
-
-impl Drop for Lane {
-    fn drop(&mut self) {
-        if fork::may_call_driver() {
-            // SAFETY: `exec` waits for the lane's last value before it lets go of it.
-            unsafe { self.device.raw().destroy_semaphore(self.timeline, None) };
-        }
-    }
 }
 
 #[cfg(test)]

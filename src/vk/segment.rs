@@ -90,9 +90,16 @@ impl Segment {
     ) -> Result<Arc<Self>> {
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         device.check()?;
-        let info = vk::BufferCreateInfo::default()
+        let families = device.plan().families();
+        let mut info = vk::BufferCreateInfo::default()
             .size(size_bytes)
             .usage(USAGE);
+        if families.len() > 1 {
+            // Streams on any lane use it, without handing it over.
+            info = info
+                .sharing_mode(vk::SharingMode::CONCURRENT)
+                .queue_family_indices(&families);
+        }
         // SAFETY: the device is alive; the size is not 0 and below the limit that the caller checked.
         let buffer = unsafe { device.raw().create_buffer(&info, None) };
         let bare = Bare {

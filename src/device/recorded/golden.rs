@@ -40,8 +40,6 @@ fn describe(name: &str, info: &PhysicalInfo) -> String {
         return text + &format!("  left out    {reason}\n");
     }
     let plan = Plan::new(info, FeatureSet::EMPTY).unwrap();
-    let lane = plan.compute;
-    let flags = info.queue_families[lane.family as usize].flags;
     let extensions: Vec<&str> = plan.extensions.iter().map(|e| e.name()).collect();
     let missing: Vec<&str> = Feature::ALL
         .iter()
@@ -57,12 +55,16 @@ fn describe(name: &str, info: &PhysicalInfo) -> String {
         ("readback", MemoryRole::Readback),
     ];
     writeln!(text, "  {reason}").unwrap();
-    writeln!(
-        text,
-        "  queue       family {} {flags:?}, {} bits of timestamps",
-        lane.family, lane.timestamp_valid_bits
-    )
-    .unwrap();
+    for lane in plan.all_lanes() {
+        let flags = info.queue_families[lane.family as usize].flags;
+        writeln!(
+            text,
+            "  queue       {} of family {} {flags:?}, {} bits of timestamps",
+            lane.queue, lane.family, lane.timestamp_valid_bits
+        )
+        .unwrap();
+    }
+    writeln!(text, "  one clock   {}", plan.has_device_clock).unwrap();
     for (title, role) in roles {
         writeln!(text, "  {title:<11} {}", memory(&plan.memory, role, types)).unwrap();
     }

@@ -138,7 +138,7 @@ fn kernels_run_beside_graphics_where_a_family_is_free_of_it() {
         // It writes no timestamps; there is no other.
         ("apple-m5-kosmickrisp", 0, 0),
     ] {
-        let lane = plan(name).compute;
+        let lane = plan(name).lanes[0];
         assert_eq!(
             (lane.family, lane.timestamp_valid_bits),
             (family, bits),

@@ -1,0 +1,126 @@
+//! Points of a stream, and streams that wait for points of others.
+
+use std::sync::{Arc, Weak};
+
+use super::recording::Recording;
+use super::stream::{State, StreamCore};
+use super::ticket::{Point, Ticket};
+use crate::error::Result;
+use crate::vk::Lane;
+
+impl StreamCore {
+    /// The point behind recording `seq`.
+    pub(crate) fn ticket(&self, seq: u64) -> Ticket {
+        let mut state = self.state.lock();
+        let State {
+            open,
+            sealed,
+            in_flight,
+            losses,
+            ..
+        } = &mut *state;
+        let waiting = open.iter_mut().chain(sealed);
+        if let Some(recording) = waiting.into_iter().find(|one| one.seq == seq) {
+            return self.ticket_of(recording, None);
+        }
+        if let Some(work) = in_flight.iter_mut().find(|work| work.recording.seq == seq) {
+            return self.ticket_of(&mut work.recording, Some(work.value));
+        }
+        // Else it has finished.
+        losses.of(seq).map_or(Ticket::REACHED, |loss| {
+            let point = self.new_point(seq);
+            point.lose(loss.clone());
+            Ticket::new(point)
+        })
+    }
+
+    /// A point behind all commands so far, and behind those that join them before they are sealed.
+    ///
+    /// Takes the stream's lock.
+    pub(crate) fn newest(&self) -> Ticket {
+        self.newest_in(&mut self.state.lock())
+    }
+
+    fn newest_in(&self, state: &mut State) -> Ticket {
+        let State {
+            open,
+            sealed,
+            in_flight,
+            ..
+        } = state;
+        if let Some(recording) = open.as_mut().or_else(|| sealed.back_mut()) {
+            return self.ticket_of(recording, None);
+        }
+        in_flight.back_mut().map_or(Ticket::REACHED, |work| {
+            self.ticket_of(&mut work.recording, Some(work.value))
+        })
+    }
+
+    /// The ticket behind a recording, which was submitted with `value` if there is one.
+    fn ticket_of(&self, recording: &mut Recording, value: Option<u64>) -> Ticket {
+        let point = recording.point(|seq| self.new_point(seq));
+        if let Some(value) = value {
+            point.submitted(value);
+        }
+        Ticket::new(Arc::clone(point))
+    }
+
+    fn new_point(&self, seq: u64) -> Arc<Point> {
+        Point::new(Weak::clone(&self.me), &self.lane, seq)
+    }
+
+    /// A point behind all commands so far, and before all that come.
+    pub(crate) fn mark(&self) -> Result<Ticket> {
+        self.change(|state, finished| {
+            self.seal(state, finished)?;
+            let ticket = self.newest_in(state);
+            self.submit_when_full(state, finished)?;
+            Ok(ticket)
+        })
+    }
+
+    /// Has all commands to come wait for a point of any stream of the device, itself included.
+    ///
+    /// What leads to the point is submitted before anything that waits for it, so that no order of
+    /// waits can hang.
+    pub(crate) fn wait(&self, ticket: &Ticket) -> Result<()> {
+        if ticket.is_of(&self.me) {
+            return Ok(());
+        }
+        // This takes the other stream's lock, and gives it back before this one's is taken.
+        let Some((lane, value)) = ticket.submitted()? else {
+            return Ok(());
+        };
+        self.change(|state, finished| self.wait_locked(state, lane, value, finished))
+    }
+
+    fn wait_locked(
+        &self,
+        state: &mut State,
+        lane: &Lane,
+        value: u64,
+        finished: &mut Vec<Recording>,
+    ) -> Result<()> {
+        let is_same = lane.number() == self.lane.number();
+        let has_commands = state.open.as_ref().is_some_and(|open| open.count > 0);
+        if has_commands && is_same {
+            let (recording, planner) = self.opened(state)?;
+            recording.commands.barrier(planner.barrier_all());
+            return Ok(());
+        }
+        if value <= lane.known_reached() {
+            // Every recording begins with a barrier, and every submission waits for what was seen
+            // reached of other lanes by then.
+            return Ok(());
+        }
+        if has_commands {
+            // Those need not wait.
+            self.seal(state, finished)?;
+        }
+        let (recording, _) = self.opened(state)?;
+        if !is_same {
+            recording.waits.raise(lane.number(), value);
+        }
+        self.submit_when_full(state, finished)
+    }
+}
