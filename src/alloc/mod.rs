@@ -26,6 +26,7 @@ mod size;
 )]
 mod snapshot;
 pub(crate) mod stats;
+mod summary;
 
 pub use conf::AllocConf;
 pub use history::HistoryOptions;
@@ -35,3 +36,4 @@ pub use snapshot::{
     BlockInfo, BlockState, Frame, MemorySnapshot, SegmentInfo, SettingsInfo, TraceAction,
     TraceEntry,
 };
+pub use summary::{MemoryUse, memory_summary};

@@ -5,6 +5,8 @@ use core::fmt;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::conf::AllocConf;
+
 /// A device's memory at a moment: every segment with its blocks, the settings in force, and what was
 /// recorded until then.
 ///
@@ -107,19 +109,8 @@ impl BlockState {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct SettingsInfo {
-    /// The whole of them, as `VKACCEL_ALLOC_CONF` takes it; empty for the defaults.
-    pub conf: String,
-    /// From which size a block is not split any more; none means that every block may be.
-    pub max_split_size: Option<u64>,
-    /// By how much less than this a block must exceed a request of `max_split_size` or more.
-    pub max_non_split_rounding: u64,
-    /// The size of a segment for requests below 10 MiB.
-    pub large_segment_size: u64,
-    /// From which share of the limit unused segments are given back; 0 for never.
-    pub garbage_collection_threshold: f64,
-    /// How many steps there are between a power of two and the next, for sizes below 2 MiB, 4 MiB,
-    /// …, and 32 GiB and more; 0 rounds to 512 bytes.
-    pub roundup_power2_divisions: [u32; 16],
+    /// Those that a text sets.
+    pub conf: AllocConf,
     /// The share of the device that this process may hold, where one is set.
     pub memory_fraction: Option<f64>,
     /// The bytes that this process may hold, where a limit is set.

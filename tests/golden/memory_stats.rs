@@ -602,7 +602,7 @@ impl MemoryStats {
     }
 
     /// What the table shows of families: name, unit and numbers.
-    fn rows(&self) -> [(&'static str, &'static str, Stat); 29] {
+    pub(crate) fn rows(&self) -> [(&'static str, &'static str, Stat); 29] {
         [
             ("allocated.all", "blocks", self.allocated.all),
             ("allocated.large_pool", "blocks", self.allocated.large_pool),
@@ -689,7 +689,7 @@ impl MemoryStats {
     }
 
     /// What the table shows below them.
-    fn singles(&self) -> [(&'static str, Option<u64>); 7] {
+    pub(crate) fn singles(&self) -> [(&'static str, Option<u64>); 7] {
         [
             ("num_alloc_retries", Some(self.num_alloc_retries)),
             ("num_ooms", Some(self.num_ooms)),
