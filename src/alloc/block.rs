@@ -2,10 +2,11 @@
 
 use core::ops::{Index, IndexMut};
 
+use super::history::Context;
 use super::ids::StreamKey;
 use super::stats::Pool;
 
-/// The place of a block. Whoever holds an allocated block is the only one to hold it.
+/// The place of a block: whoever holds an allocated block is the only one to hold it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct BlockId(pub(super) u32);
 
@@ -47,6 +48,8 @@ pub(super) struct Block {
     pub(super) waits: u32,
     /// Other streams whose commands used it.
     pub(super) uses: Vec<StreamKey>,
+    /// Who allocated it, while that is recorded.
+    pub(super) context: Context,
 }
 
 impl Block {
@@ -79,7 +82,9 @@ impl Blocks {
 
     /// Takes a block out, whose neighbours no longer lead to it.
     pub(super) fn remove(&mut self, id: BlockId) {
-        self[id].uses.clear();
+        let block = &mut self[id];
+        block.uses.clear();
+        block.context = Context::default();
         self.vacant.push(id);
     }
 }

@@ -66,6 +66,28 @@ impl<T> Pending<T> {
 }
 
 impl<T: Clone> Pending<T> {
+    /// The blocks that wait; one that waits for several tickets is there several times.
+    pub(super) fn blocks(&self) -> impl Iterator<Item = BlockId> + '_ {
+        let entries = self.queues.iter().flat_map(|queue| &queue.waiting);
+        entries.map(|(_, block)| *block)
+    }
+
+    /// The tickets that a block waits for. From now on another one waits for them, if any.
+    pub(super) fn take(&mut self, block: BlockId, instead: Option<BlockId>) -> Vec<T> {
+        let mut tickets = Vec::new();
+        for queue in &mut self.queues {
+            queue.waiting.retain_mut(|(ticket, waiting)| {
+                if *waiting != block {
+                    return true;
+                }
+                tickets.push(ticket.clone());
+                *waiting = instead.unwrap_or(block);
+                instead.is_some()
+            });
+        }
+        tickets
+    }
+
     /// The last ticket of each stream: when these are reached, all are.
     pub(super) fn last(&self) -> Vec<T> {
         let last = self.queues.iter().filter_map(|queue| queue.waiting.back());

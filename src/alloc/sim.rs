@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use super::block::BlockId;
 use super::conf::AllocConf;
-use super::core::{Allocation, Core, Limits, Request, Source, Step};
+use super::core::{Addressed, Allocation, Core, Limits, Request, Source, Step};
+use super::history::Context;
 use super::ids::{PoolId, StreamKey};
 use super::stats::{MemoryStats, Pool};
 use crate::error::{Error, ErrorKind, OutOfMemoryReason, Result};
@@ -60,7 +61,7 @@ pub struct Placement {
 /// ```
 #[derive(Debug)]
 pub struct Simulator {
-    core: Core<u64, Ticket>,
+    core: Core<Piece, Ticket>,
     device: Device,
     clocks: Clocks,
     /// The blocks by the caller's numbers; `None`: one of no bytes.
@@ -70,12 +71,30 @@ pub struct Simulator {
     known_pools: Vec<PoolId>,
 }
 
+/// Where simulated memory starts: no address is 0.
+const FIRST_ADDRESS: u64 = 1 << 32;
+
 /// The memory.
 #[derive(Debug)]
 struct Device {
     total: u64,
     used: u64,
     segments: u64,
+    /// Where the next segment starts.
+    next: u64,
+}
+
+/// A segment of the simulated device.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    address: u64,
+    bytes: u64,
+}
+
+impl Addressed for Piece {
+    fn address(&self) -> u64 {
+        self.address
+    }
 }
 
 /// Behind the n-th event of a stream.
@@ -118,17 +137,19 @@ impl Clocks {
 }
 
 impl Source for Device {
-    /// Its size.
-    type Segment = u64;
+    type Segment = Piece;
     type Refusal = ();
 
-    fn create(&mut self, bytes: u64) -> Result<u64, ()> {
+    fn create(&mut self, bytes: u64) -> Result<Piece, ()> {
         if bytes > self.total - self.used {
             return Err(());
         }
         self.used += bytes;
         self.segments += 1;
-        Ok(bytes)
+        let address = self.next;
+        // No address is used twice, so that each means one segment.
+        self.next = address.saturating_add(bytes);
+        Ok(Piece { address, bytes })
     }
 
     fn held(&self) -> u64 {
@@ -145,6 +166,7 @@ impl Simulator {
                 total: total_bytes,
                 used: 0,
                 segments: 0,
+                next: FIRST_ADDRESS,
             },
             clocks: Clocks {
                 events: Events::default(),
@@ -231,7 +253,8 @@ impl Simulator {
         let uses = streams.map(|stream| (*stream, clocks.record(stream.0)));
         let uses = uses.collect();
         let mut released = Vec::new();
-        self.core.free(block, 0, uses, &mut released);
+        self.core
+            .free(block, 0, uses, &Context::default(), &mut released);
         self.take_back(&mut released);
         Ok(())
     }
@@ -261,8 +284,11 @@ impl Simulator {
         tickets.iter().for_each(|ticket| self.clocks.wait(ticket));
         let clocks = &self.clocks;
         let mut released = Vec::new();
-        self.core
-            .empty_cache_end(&|ticket| clocks.is_reached(ticket), &mut released);
+        self.core.empty_cache_end(
+            &|ticket| clocks.is_reached(ticket),
+            &Context::default(),
+            &mut released,
+        );
         self.take_back(&mut released);
     }
 
@@ -332,20 +358,20 @@ impl Simulator {
         self.core.private_pool_bytes()
     }
 
-    fn placement(&self, found: &Allocation, bytes: u64) -> Placement {
+    fn placement(&self, found: &Allocation<Ticket>, bytes: u64) -> Placement {
         let small = super::size::pool(super::size::rounded(self.core.conf(), bytes));
         Placement {
             segment: found.rank,
             offset: found.offset,
             rounded: found.size,
-            segment_bytes: *self.core.segment_of(found.block),
+            segment_bytes: self.core.segment_of(found.block).bytes,
             small: small == Pool::SmallPool,
         }
     }
 
-    fn take_back(&mut self, released: &mut Vec<u64>) {
-        for bytes in released.drain(..) {
-            self.device.used -= bytes;
+    fn take_back(&mut self, released: &mut Vec<Piece>) {
+        for piece in released.drain(..) {
+            self.device.used -= piece.bytes;
             self.device.segments -= 1;
         }
     }

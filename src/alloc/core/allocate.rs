@@ -2,9 +2,12 @@
 
 use super::request::{Request, Stage};
 use super::shelves::COMMON;
-use super::{Allocation, Core, Source, Step};
+use super::{Addressed, Allocation, Core, Source, Step};
 use crate::alloc::block::{Block, BlockId, State};
+use crate::alloc::conf::AllocConf;
+use crate::alloc::history::Context;
 use crate::alloc::size;
+use crate::alloc::snapshot::TraceAction;
 use crate::alloc::stats::Pool;
 
 /// A request in the allocator's own terms.
@@ -17,7 +20,7 @@ pub(super) struct Wanted {
     pub(super) shelf: u32,
 }
 
-impl<S, T: Clone> Core<S, T> {
+impl<S: Addressed, T: Clone> Core<S, T> {
     /// Serves a request, or takes the next step towards it.
     ///
     /// Segments that go back to the driver are added to `released`, to be dropped without the lock.
@@ -29,6 +32,7 @@ impl<S, T: Clone> Core<S, T> {
         reached: &dyn Fn(&T) -> bool,
         released: &mut Vec<S>,
     ) -> Step<T, R::Refusal> {
+        self.journal.begin(&request.context);
         if request.bytes > self.largest_request() {
             return self.never_fits(request);
         }
@@ -39,6 +43,9 @@ impl<S, T: Clone> Core<S, T> {
         if request.stage == Stage::Search {
             self.count_search(&wanted);
             if let Some(found) = self.cached(&wanted) {
+                return Step::Done(found);
+            }
+            if let Some(found) = self.reuse(&wanted) {
                 return Step::Done(found);
             }
             request.stage = Stage::Collect;
@@ -80,31 +87,21 @@ impl<S, T: Clone> Core<S, T> {
     }
 
     /// A block from what is cached.
-    fn cached(&mut self, wanted: &Wanted) -> Option<Allocation> {
+    fn cached(&mut self, wanted: &Wanted) -> Option<Allocation<T>> {
         if self.conf.segment_per_allocation() {
             return None;
         }
         let list = self.shelves[wanted.shelf].list_mut(wanted.pool);
         let (place, entry) = list.fit(wanted.size)?;
-        let max_split = self.conf.max_split_size().unwrap_or(u64::MAX);
-        if wanted.size < max_split {
-            if entry.size >= max_split {
-                return None;
-            }
-        } else {
-            let most = wanted
-                .size
-                .saturating_add(self.conf.max_non_split_rounding());
-            if entry.size >= most {
-                return None;
-            }
+        if !takes(&self.conf, wanted.size, entry.size) {
+            return None;
         }
         list.remove_at(place);
         Some(self.hand_out(entry.block, wanted))
     }
 
     /// Hands out a free block that is in no list, or the front of it.
-    pub(super) fn hand_out(&mut self, id: BlockId, wanted: &Wanted) -> Allocation {
+    pub(super) fn hand_out(&mut self, id: BlockId, wanted: &Wanted) -> Allocation<T> {
         let pool = wanted.pool;
         let was_split = self.blocks[id].is_split();
         let max_split = self.conf.max_split_size().unwrap_or(u64::MAX);
@@ -124,16 +121,25 @@ impl<S, T: Clone> Core<S, T> {
             let whole = self.blocks[id].size;
             self.stats.inactive_split_bytes.decrease(pool, whole);
         }
+        self.give(id, wanted)
+    }
+
+    /// Hands a block out as it is.
+    pub(super) fn give(&mut self, id: BlockId, wanted: &Wanted) -> Allocation<T> {
+        let pool = wanted.pool;
+        let max_split = self.conf.max_split_size().unwrap_or(u64::MAX);
         let block = &mut self.blocks[id];
         block.state = State::Allocated;
         block.requested = wanted.bytes;
         block.oversize = block.size >= max_split;
+        block.context = self.journal.context();
         let allocation = Allocation {
             block: id,
             rank: block.rank,
             offset: block.offset,
             size: block.size,
             mark: block.mark,
+            waits: Vec::new(),
         };
         if block.oversize {
             self.stats.oversize_allocations.increase(1);
@@ -143,11 +149,18 @@ impl<S, T: Clone> Core<S, T> {
         self.stats.active.increase(pool, 1);
         self.stats.active_bytes.increase(pool, allocation.size);
         self.stats.requested_bytes.increase(pool, wanted.bytes);
+        self.note_block(TraceAction::Alloc, id);
         allocation
     }
 
-    /// Cuts a block; what is behind its new end becomes a free block of its own.
+    /// Cuts a free block; what is behind its new end becomes a free block of its own.
     fn cut(&mut self, id: BlockId, size: u64) {
+        let rest = self.cut_off(id, size);
+        self.shelve(rest);
+    }
+
+    /// Cuts a block in two; gives the one that begins at the new end.
+    pub(super) fn cut_off(&mut self, id: BlockId, size: u64) -> BlockId {
         let front = &mut self.blocks[id];
         let after = front.after;
         let rest = Block {
@@ -155,6 +168,7 @@ impl<S, T: Clone> Core<S, T> {
             size: front.size - size,
             before: Some(id),
             uses: Vec::new(),
+            context: Context::default(),
             ..*front
         };
         front.size = size;
@@ -163,6 +177,15 @@ impl<S, T: Clone> Core<S, T> {
         if let Some(after) = after {
             self.blocks[after].before = Some(rest);
         }
-        self.shelve(rest);
+        rest
+    }
+}
+
+/// Whether a request may have a block of this size, which is large enough.
+pub(super) fn takes(conf: &AllocConf, wanted: u64, size: u64) -> bool {
+    match conf.max_split_size() {
+        None => true,
+        Some(max_split) if wanted < max_split => size < max_split,
+        Some(_) => size < wanted.saturating_add(conf.max_non_split_rounding()),
     }
 }

@@ -1,23 +1,29 @@
 //! Taking blocks back, at once or when other streams have finished with them.
 
-use super::Core;
+use super::{Addressed, Core};
 use crate::alloc::block::{BlockId, State};
 use crate::alloc::free_list::Entry;
+use crate::alloc::history::Context;
 use crate::alloc::ids::StreamKey;
+use crate::alloc::snapshot::TraceAction;
 
-impl<S, T> Core<S, T> {
+impl<S: Addressed, T> Core<S, T> {
     /// Takes a block back.
     ///
     /// `mark` is the caller's number for the last use by the block's own stream, in the order of that
     /// stream. `uses` are tickets of the other streams that use it ([`recorded`](Self::recorded)):
     /// the block is free when all are seen to be reached, which is looked for by later requests.
+    /// `context` is who gives it back, for the history.
     pub(crate) fn free(
         &mut self,
         id: BlockId,
         mark: u64,
         uses: Vec<(StreamKey, T)>,
+        context: &Context,
         released: &mut Vec<S>,
     ) {
+        self.journal.begin(context);
+        self.note_block(TraceAction::FreeRequested, id);
         let block = &mut self.blocks[id];
         debug_assert_eq!(block.state, State::Allocated);
         block.mark = block.mark.max(mark);
@@ -56,9 +62,11 @@ impl<S, T> Core<S, T> {
 
     /// Makes a block free that nothing uses, together with its free neighbours.
     fn settle(&mut self, id: BlockId, released: &mut Vec<S>) {
+        self.note_block(TraceAction::FreeCompleted, id);
         let block = &mut self.blocks[id];
         let (pool, size, requested) = (block.pool, block.size, block.requested);
         block.uses.clear();
+        block.context = Context::default();
         let (before, after) = (block.before, block.after);
         // Free neighbours that go, and the block that comes, as one change.
         let (mut gone, mut gone_bytes) = (0, 0);

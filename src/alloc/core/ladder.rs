@@ -3,9 +3,11 @@
 use super::allocate::Wanted;
 use super::limits::Over;
 use super::request::{Request, Stage};
-use super::{Allocation, Core, Segment, Source, Step};
+use super::{Addressed, Allocation, Core, Segment, Source, Step};
 use crate::alloc::block::{Block, State};
+use crate::alloc::history::Context;
 use crate::alloc::size::{self, MIB};
+use crate::alloc::snapshot::TraceAction;
 use crate::alloc::stats::Pool;
 use crate::error::{OutOfMemory, OutOfMemoryReason};
 
@@ -16,7 +18,7 @@ enum Refused<R> {
     Driver(R),
 }
 
-impl<S, T: Clone> Core<S, T> {
+impl<S: Addressed, T: Clone> Core<S, T> {
     /// Goes on with a request from where it is.
     pub(super) fn climb<R: Source<Segment = S>>(
         &mut self,
@@ -48,7 +50,8 @@ impl<S, T: Clone> Core<S, T> {
                     Stage::Flush
                 }
                 Stage::Flush => {
-                    self.empty_cache_end(reached, released);
+                    self.poll(reached, released);
+                    self.release_whole(released);
                     Stage::AskAgain
                 }
                 Stage::Ask | Stage::AskAfterSpare | Stage::AskAgain => {
@@ -86,7 +89,7 @@ impl<S, T: Clone> Core<S, T> {
         &mut self,
         wanted: &Wanted,
         source: &mut R,
-    ) -> Result<Allocation, Refused<R::Refusal>> {
+    ) -> Result<Allocation<T>, Refused<R::Refusal>> {
         let bytes = self.segment_bytes(wanted);
         let reserved = self.reserved();
         if let Some(over) = self.allowed.over(reserved.saturating_add(bytes)) {
@@ -135,7 +138,7 @@ impl<S, T: Clone> Core<S, T> {
     }
 
     /// Takes a new segment in, and hands out its front.
-    fn adopt(&mut self, handle: S, bytes: u64, wanted: &Wanted) -> Allocation {
+    fn adopt(&mut self, handle: S, bytes: u64, wanted: &Wanted) -> Allocation<T> {
         let (pool, shelf) = (wanted.pool, wanted.shelf);
         let max_split = self.conf.max_split_size().unwrap_or(u64::MAX);
         let rank = self.segments.made;
@@ -155,9 +158,10 @@ impl<S, T: Clone> Core<S, T> {
             oversize: false,
             waits: 0,
             uses: Vec::new(),
+            context: Context::default(),
         });
         let oversize = bytes >= max_split;
-        self.blocks[first].segment = self.segments.add(Segment {
+        let segment = self.segments.add(Segment {
             handle,
             rank,
             bytes,
@@ -165,7 +169,9 @@ impl<S, T: Clone> Core<S, T> {
             shelf,
             pool,
             oversize,
+            context: self.journal.context(),
         });
+        self.blocks[first].segment = segment;
         let shelf = &mut self.shelves[shelf];
         shelf.segments += 1;
         self.pools[shelf.pool].reserved += bytes;
@@ -175,6 +181,7 @@ impl<S, T: Clone> Core<S, T> {
             self.stats.oversize_segments.increase(1);
         }
         self.stats.num_device_alloc += 1;
+        self.note_segment(TraceAction::SegmentAlloc, segment);
         self.hand_out(first, wanted)
     }
 
@@ -222,6 +229,7 @@ impl<S, T: Clone> Core<S, T> {
         if request.over_cap {
             self.stats.num_oom_rejections += 1;
         }
+        self.note_oom(request);
     }
 
     /// The figures of the allocator, with the device's own free memory as it would be if nobody else

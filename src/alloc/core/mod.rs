@@ -2,22 +2,27 @@
 
 mod allocate;
 mod free;
+mod journal;
 mod ladder;
 mod limits;
 mod release;
 mod request;
+mod reuse;
 mod shelves;
 mod view;
 
+pub(crate) use journal::Addressed;
 pub(crate) use limits::Limits;
 pub(crate) use request::{Allocation, Request, Source, Step};
 
 use ::core::ops::Index;
 
+use self::journal::Journal;
 use self::limits::Allowed;
 use self::shelves::{Pools, Shelves};
 use super::block::{BlockId, Blocks};
 use super::conf::AllocConf;
+use super::history::Context;
 use super::ids::{PoolId, StreamKey};
 use super::pending::Pending;
 use super::stats::{MemoryStats, Pool};
@@ -36,6 +41,7 @@ pub(crate) struct Core<S, T> {
     shelves: Shelves,
     pools: Pools,
     pending: Pending<T>,
+    journal: Journal,
     /// Grows whenever a block becomes free, so that whoever waited knows whether to search again.
     freed: u64,
 }
@@ -51,6 +57,8 @@ struct Segment<S> {
     pool: Pool,
     /// Whether it was counted among the oversize ones.
     oversize: bool,
+    /// Who caused it, where that is recorded.
+    context: Context,
 }
 
 /// A slab of segments.
@@ -78,6 +86,7 @@ impl<S, T: Clone> Core<S, T> {
             shelves: Shelves::default(),
             pools: Pools::default(),
             pending: Pending::default(),
+            journal: Journal::default(),
             freed: 0,
         };
         core.set_conf(conf);

@@ -1,12 +1,14 @@
 //! Giving segments back to the driver.
 
-use super::Core;
 use super::shelves::COMMON;
+use super::{Addressed, Core};
 use crate::alloc::block::{Block, BlockId, State};
 use crate::alloc::free_list::Entry;
+use crate::alloc::history::Context;
+use crate::alloc::snapshot::TraceAction;
 use crate::alloc::stats::Pool;
 
-impl<S, T: Clone> Core<S, T> {
+impl<S: Addressed, T: Clone> Core<S, T> {
     /// Begins to give back what is cached: gives the tickets to wait for, without the lock.
     pub(crate) fn empty_cache_begin(&mut self) -> Vec<T> {
         self.stats.num_sync_all_streams += 1;
@@ -14,13 +16,21 @@ impl<S, T: Clone> Core<S, T> {
     }
 
     /// Ends it: what is free as whole segments is released.
-    pub(crate) fn empty_cache_end(&mut self, reached: &dyn Fn(&T) -> bool, released: &mut Vec<S>) {
+    ///
+    /// `context` is who wants it, for the history.
+    pub(crate) fn empty_cache_end(
+        &mut self,
+        reached: &dyn Fn(&T) -> bool,
+        context: &Context,
+        released: &mut Vec<S>,
+    ) {
+        self.journal.begin(context);
         self.poll(reached, released);
         self.release_whole(released);
     }
 }
 
-impl<S, T> Core<S, T> {
+impl<S: Addressed, T> Core<S, T> {
     /// Releases every segment that is one free block, those of held private pools aside.
     pub(super) fn release_whole(&mut self, released: &mut Vec<S>) {
         let free = self.whole(|core, block| !core.pools.is_held(core.shelves[block.shelf].pool));
@@ -55,6 +65,7 @@ impl<S, T> Core<S, T> {
             block: id,
         };
         self.shelves[shelf].list_mut(pool).remove(&entry);
+        self.note_segment(TraceAction::SegmentFree, place);
         self.blocks.remove(id);
         let Some(segment) = self.segments.remove(place) else {
             return;

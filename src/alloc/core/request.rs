@@ -1,6 +1,7 @@
 //! What goes into the allocator and what comes out.
 
 use crate::alloc::block::BlockId;
+use crate::alloc::history::Context;
 use crate::alloc::ids::{PoolId, StreamKey};
 use crate::error::OutOfMemory;
 
@@ -25,6 +26,7 @@ pub(crate) struct Request {
     pub(super) bytes: u64,
     pub(super) stream: StreamKey,
     pub(super) pool: Option<PoolId>,
+    pub(super) context: Context,
     pub(super) stage: Stage,
     /// What had become free when it last looked.
     pub(super) seen: u64,
@@ -52,6 +54,7 @@ impl Request {
             bytes,
             stream,
             pool: None,
+            context: Context::default(),
             stage: Stage::Search,
             seen: 0,
             over_cap: false,
@@ -63,13 +66,19 @@ impl Request {
         self.pool = pool;
         self
     }
+
+    /// The same, with who makes it, for the history.
+    pub(crate) fn by(mut self, context: Context) -> Self {
+        self.context = context;
+        self
+    }
 }
 
 /// What came of a call of `allocate`.
 #[derive(Debug)]
 pub(crate) enum Step<T, R> {
     /// The memory is there.
-    Done(Allocation),
+    Done(Allocation<T>),
     /// Without the lock: drop the segments that were released, wait for these tickets, if any; then
     /// call again.
     Wait(Vec<T>),
@@ -82,8 +91,8 @@ pub(crate) enum Step<T, R> {
 }
 
 /// A block that was handed out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Allocation {
+#[derive(Debug)]
+pub(crate) struct Allocation<T> {
     pub(crate) block: BlockId,
     /// How many segments were made before its own.
     pub(crate) rank: u64,
@@ -93,4 +102,7 @@ pub(crate) struct Allocation {
     pub(crate) size: u64,
     /// The highest mark of its memory's last uses; 0 for fresh memory.
     pub(crate) mark: u64,
+    /// What the block's stream must wait for on the device before it uses the memory; empty unless
+    /// `cross_stream_reuse` is set.
+    pub(crate) waits: Vec<T>,
 }

@@ -2,6 +2,7 @@
 
 use super::Core;
 use crate::alloc::block::{Block, State};
+use crate::alloc::history::Context;
 use crate::alloc::ids::{PoolId, StreamKey};
 use crate::alloc::stats::Pool;
 
@@ -16,6 +17,8 @@ pub(crate) struct SegmentView<'a, S> {
     pub(crate) pool: Pool,
     /// `None` in the pool that serves everyone.
     pub(crate) private_pool: Option<PoolId>,
+    /// Who caused it, where that was recorded.
+    pub(crate) context: &'a Context,
 }
 
 /// A block, as it is now.
@@ -30,6 +33,8 @@ pub(crate) struct BlockView<'a> {
     pub(crate) age: u64,
     /// The other streams that use it.
     pub(crate) uses: &'a [StreamKey],
+    /// Who allocated it, where that was recorded.
+    pub(crate) context: &'a Context,
 }
 
 impl<S, T> Core<S, T> {
@@ -49,6 +54,7 @@ impl<S, T> Core<S, T> {
                 stream: shelf.stream,
                 pool: segment.pool,
                 private_pool: pool.id,
+                context: &segment.context,
             };
             let searches = pool.searches(segment.pool);
             let first = Some(&self.blocks[segment.first]);
@@ -71,5 +77,6 @@ fn block_view(block: &Block, searches: u64) -> BlockView<'_> {
         state: block.state,
         age,
         uses: &block.uses,
+        context: &block.context,
     }
 }
