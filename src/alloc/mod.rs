@@ -20,10 +20,6 @@ pub(crate) mod ids;
 mod pending;
 mod sim;
 mod size;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the allocator that takes them is not there yet")
-)]
 mod snapshot;
 pub(crate) mod stats;
 mod summary;

@@ -230,6 +230,8 @@ impl<S: Addressed, T: Clone> Core<S, T> {
             self.stats.num_oom_rejections += 1;
         }
         self.note_oom(request);
+        self.shelves.forget_unused();
+        self.pools.forget_unused();
     }
 
     /// The figures of the allocator, with the device's own free memory as it would be if nobody else

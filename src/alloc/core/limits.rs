@@ -13,17 +13,6 @@ pub(crate) struct Limits {
     pub(crate) most_allocations: u64,
 }
 
-impl Limits {
-    /// A device of this many bytes, which has no limits besides.
-    pub(crate) fn of_total(total: u64) -> Self {
-        Self {
-            total,
-            largest_segment: u64::MAX,
-            most_allocations: u64::MAX,
-        }
-    }
-}
-
 /// The limits of the device and those that the program set.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Allowed {

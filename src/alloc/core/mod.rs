@@ -5,6 +5,7 @@ mod free;
 mod journal;
 mod ladder;
 mod limits;
+mod picture;
 mod release;
 mod request;
 mod reuse;

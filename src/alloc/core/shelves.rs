@@ -70,6 +70,16 @@ impl Shelves {
         self.vacant.push(place);
     }
 
+    /// Forgets shelves without segments, which only failed requests leave.
+    pub(super) fn forget_unused(&mut self) {
+        let unused = |place: &u32| self[*place].segments == 0;
+        let places = self.index.iter().map(|(.., place)| *place);
+        let places: Vec<u32> = places.filter(unused).collect();
+        for place in places {
+            self.remove(place);
+        }
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &Shelf> {
         self.index.iter().map(|(.., place)| &self[*place])
     }

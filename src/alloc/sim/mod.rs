@@ -1,12 +1,16 @@
-//! A device without a driver: the same decisions, over memory that isn't there.
+//! Owns the device without a driver: the same decisions, over memory that isn't there.
+
+mod device;
 
 use std::collections::HashMap;
 
+use self::device::{Clocks, Device, Piece, Ticket};
 use super::block::BlockId;
 use super::conf::AllocConf;
-use super::core::{Addressed, Allocation, Core, Limits, Request, Source, Step};
-use super::history::Context;
+use super::core::{Allocation, Core, Limits, Request, Step};
+use super::history::{Context, History, HistoryOptions};
 use super::ids::{PoolId, StreamKey};
+use super::snapshot::MemorySnapshot;
 use super::stats::{MemoryStats, Pool};
 use crate::error::{Error, ErrorKind, OutOfMemoryReason, Result};
 
@@ -71,107 +75,29 @@ pub struct Simulator {
     known_pools: Vec<PoolId>,
 }
 
-/// Where simulated memory starts: no address is 0.
-const FIRST_ADDRESS: u64 = 1 << 32;
-
-/// The memory.
-#[derive(Debug)]
-struct Device {
-    total: u64,
-    used: u64,
-    segments: u64,
-    /// Where the next segment starts.
-    next: u64,
-}
-
-/// A segment of the simulated device.
-#[derive(Clone, Copy, Debug)]
-struct Piece {
-    address: u64,
-    bytes: u64,
-}
-
-impl Addressed for Piece {
-    fn address(&self) -> u64 {
-        self.address
-    }
-}
-
-/// Behind the n-th event of a stream.
-#[derive(Clone, Copy, Debug)]
-struct Ticket {
-    stream: u64,
-    event: u64,
-}
-
-/// How far the streams are.
-#[derive(Debug)]
-struct Clocks {
-    events: Events,
-    /// Recorded and completed events by stream.
-    streams: HashMap<u64, (u64, u64)>,
-}
-
-impl Clocks {
-    fn record(&mut self, stream: u64) -> Ticket {
-        let (recorded, completed) = self.streams.entry(stream).or_default();
-        *recorded += 1;
-        if self.events == Events::Immediate {
-            *completed = *recorded;
-        }
-        Ticket {
-            stream,
-            event: *recorded,
-        }
-    }
-
-    fn is_reached(&self, ticket: &Ticket) -> bool {
-        let stream = self.streams.get(&ticket.stream);
-        stream.is_some_and(|(_, completed)| *completed >= ticket.event)
-    }
-
-    fn wait(&mut self, ticket: &Ticket) {
-        let (_, completed) = self.streams.entry(ticket.stream).or_default();
-        *completed = ticket.event.max(*completed);
-    }
-}
-
-impl Source for Device {
-    type Segment = Piece;
-    type Refusal = ();
-
-    fn create(&mut self, bytes: u64) -> Result<Piece, ()> {
-        if bytes > self.total - self.used {
-            return Err(());
-        }
-        self.used += bytes;
-        self.segments += 1;
-        let address = self.next;
-        // No address is used twice, so that each means one segment.
-        self.next = address.saturating_add(bytes);
-        Ok(Piece { address, bytes })
-    }
-
-    fn held(&self) -> u64 {
-        self.segments
-    }
-}
-
 impl Simulator {
     /// A device with this many bytes of memory, on which nothing was allocated yet.
     pub fn new(total_bytes: u64, conf: AllocConf) -> Self {
+        Self::with_limits(total_bytes, u64::MAX, u64::MAX, conf)
+    }
+
+    /// The same, of a device whose driver makes no allocation of more than `largest_segment` bytes,
+    /// and holds no more than `most_allocations` at once.
+    pub fn with_limits(
+        total_bytes: u64,
+        largest_segment: u64,
+        most_allocations: u64,
+        conf: AllocConf,
+    ) -> Self {
+        let limits = Limits {
+            total: total_bytes,
+            largest_segment,
+            most_allocations,
+        };
         Self {
-            core: Core::new(conf, Limits::of_total(total_bytes)),
-            device: Device {
-                total: total_bytes,
-                used: 0,
-                segments: 0,
-                next: FIRST_ADDRESS,
-            },
-            clocks: Clocks {
-                events: Events::default(),
-                streams: HashMap::new(),
-            },
+            core: Core::new(conf, limits),
+            device: Device::new(total_bytes),
+            clocks: Clocks::default(),
             blocks: HashMap::new(),
             route: Vec::new(),
             known_pools: Vec::new(),
@@ -181,7 +107,7 @@ impl Simulator {
     /// Sets when commands count as finished.
     #[must_use]
     pub fn with_events(mut self, events: Events) -> Self {
-        self.clocks.events = events;
+        self.clocks.set_events(events);
         self
     }
 
@@ -274,8 +200,7 @@ impl Simulator {
 
     /// Finishes all commands that were queued on a stream so far.
     pub fn complete(&mut self, stream: u64) {
-        let (recorded, completed) = self.clocks.streams.entry(stream).or_default();
-        *completed = *recorded;
+        self.clocks.complete(stream);
     }
 
     /// Returns what is cached to the device.
@@ -305,6 +230,21 @@ impl Simulator {
         }
         self.core.set_fraction(fraction);
         Ok(())
+    }
+
+    /// The memory fraction in force.
+    pub fn fraction(&self) -> f64 {
+        self.core.fraction()
+    }
+
+    /// Changes the settings, for what is done from now on.
+    pub fn set_conf(&mut self, conf: AllocConf) {
+        self.core.set_conf(conf);
+    }
+
+    /// The settings in force.
+    pub fn conf(&self) -> &AllocConf {
+        self.core.conf()
     }
 
     /// Limits what is reserved to a number of bytes, or no longer.
@@ -358,22 +298,39 @@ impl Simulator {
         self.core.private_pool_bytes()
     }
 
+    /// What there is now, and what was recorded until now.
+    pub fn snapshot(&self) -> MemorySnapshot {
+        self.core.picture().develop(0)
+    }
+
+    /// Records what is done from now on, or no longer. Times are what [`set_time`](Self::set_time)
+    /// says.
+    pub fn record_history(&mut self, options: Option<HistoryOptions>) {
+        self.core.set_history(options.map(History::without_clock));
+    }
+
+    /// Sets the time of what is done from now on, in microseconds.
+    pub fn set_time(&mut self, time_us: u64) {
+        if let Some(history) = self.core.history_mut() {
+            history.set_time(time_us);
+        }
+    }
+
     fn placement(&self, found: &Allocation<Ticket>, bytes: u64) -> Placement {
         let small = super::size::pool(super::size::rounded(self.core.conf(), bytes));
         Placement {
             segment: found.rank,
             offset: found.offset,
             rounded: found.size,
-            segment_bytes: self.core.segment_of(found.block).bytes,
+            segment_bytes: self.core.segment_of(found.block).bytes(),
             small: small == Pool::SmallPool,
         }
     }
 
     fn take_back(&mut self, released: &mut Vec<Piece>) {
-        for piece in released.drain(..) {
-            self.device.used -= piece.bytes;
-            self.device.segments -= 1;
-        }
+        released
+            .drain(..)
+            .for_each(|piece| self.device.destroy(piece));
     }
 }
 
