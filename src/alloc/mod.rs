@@ -10,6 +10,7 @@ pub(crate) mod block;
 mod conf;
 #[allow(dead_code, reason = "device memory is not built on it yet")]
 pub(crate) mod core;
+mod export;
 mod free_list;
 #[cfg_attr(
     not(test),
