@@ -26,6 +26,7 @@ mod mem;
 mod runtime;
 mod vk;
 
+pub use alloc::host::{DurationStat, HostMemoryStats};
 pub use alloc::stats::{MemoryStats, MemoryStatsDelta, PoolStat, PoolStatDelta, Stat, StatDelta};
 pub use api::surface::*;
 pub use api::{Buffer, Download, Kernel, KernelBuilder, View};

@@ -22,6 +22,7 @@ const PURE: &[&str] = &[
     "kernel::spirv",
     "kernel::reflect",
     "mem::fill",
+    "mem::ring",
 ];
 
 /// The files that may say `unsafe`: each opens with a section `# Safety` that says why.
