@@ -62,7 +62,8 @@ pub fn import(path: &str, names: &[&str], indent: usize) -> Vec<String> {
         return vec![format!("{path}{name};")];
     }
     let line = format!("{path}{{{}}};", names.join(", "));
-    if indent + line.len() <= WIDTH {
+    // rustfmt leaves room for a comma and a space that it then doesn't write.
+    if indent + line.len() <= WIDTH - 2 {
         return vec![line];
     }
     let mut lines = vec![format!("{path}{{")];

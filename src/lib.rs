@@ -7,6 +7,7 @@ const _: () = {
     send_and_sync::<Device>();
     send_and_sync::<DeviceCapability>();
     send_and_sync::<Stream>();
+    send_and_sync::<Event>();
     send_and_sync::<Buffer<u8>>();
     send_and_sync::<View<'_, u8>>();
     send_and_sync::<Download<u8>>();
@@ -40,6 +41,8 @@ pub use kernel::{
     Access, Address, Arg, Args, Binding, BindingKind, Extent, Grid, Interface, Member, PushBlock,
     Scalar, Source, SpecConstant, SpecValue, Spirv, Type,
 };
-pub use runtime::{DeviceIndexGuard, Runtime, RuntimeBuilder, RuntimeGuard, Stream, StreamGuard};
+pub use runtime::{
+    DeviceIndexGuard, Event, Runtime, RuntimeBuilder, RuntimeGuard, Stream, StreamGuard,
+};
 pub use vk::debug::{Severity, ValidationMessage};
 pub use vk::entry::GetInstanceProcAddr;

@@ -14,6 +14,7 @@ const PURE: &[&str] = &[
     "base",
     "device",
     "error",
+    "exec::elapsed",
     "exec::hazard",
     "exec::order",
     "kernel::interface",

@@ -14,53 +14,9 @@ use std::time::{Duration, Instant};
 
 use support::kernels::kernel;
 use support::random::Random;
+use support::slow::{GROUPS, Slow};
 use support::{TestRuntime, builder, on_each_device};
-use vkaccel::{Buffer, Grid, Kernel, Stream};
-
-/// A launch that takes the device at least this long.
-const SLOW: Duration = Duration::from_millis(40);
-
-/// How many workgroups it has, of one invocation each.
-const GROUPS: usize = 4096;
-
-/// Work that keeps the device busy.
-struct Slow {
-    kernel: Kernel,
-    data: Buffer<u32>,
-    steps: u32,
-    took: Duration,
-}
-
-impl Slow {
-    /// Finds out how much work takes the device [`SLOW`].
-    fn new(stream: &Stream) -> Self {
-        let mut slow = Self {
-            kernel: kernel("slow"),
-            data: stream.zeroed(GROUPS).unwrap(),
-            steps: 64,
-            took: Duration::ZERO,
-        };
-        stream.synchronize().unwrap();
-        loop {
-            let started = Instant::now();
-            slow.launch(stream);
-            stream.synchronize().unwrap();
-            slow.took = started.elapsed();
-            if slow.took > SLOW * 2 {
-                return slow;
-            }
-            assert!(slow.steps < 1 << 30, "the device is too fast for this test");
-            slow.steps *= 2;
-        }
-    }
-
-    fn launch(&self, stream: &Stream) {
-        let args = (&self.data, self.steps);
-        stream
-            .launch(&self.kernel, Grid::groups(GROUPS), args)
-            .unwrap();
-    }
-}
+use vkaccel::{Buffer, Grid, Stream};
 
 #[test]
 fn a_stream_that_nothing_was_given_to_has_finished() {

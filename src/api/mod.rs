@@ -1,6 +1,7 @@
 //! Owns the public surface: what the spec declares, and the handles that users hold.
 
 mod buffer;
+mod event;
 mod kernel;
 mod memory;
 pub(crate) mod root;

@@ -3,7 +3,7 @@
 use super::surface::{RootBodies, StreamBodies};
 use crate::device::{Device, DeviceArg, DeviceCapability};
 use crate::error::Result;
-use crate::runtime::{DeviceIndexGuard, Runtime, Stream};
+use crate::runtime::{DeviceIndexGuard, Event, Runtime, Stream};
 
 impl RootBodies for Runtime {
     fn is_available(&self) -> bool {
@@ -54,6 +54,20 @@ impl StreamBodies for Stream {
 
     fn synchronize(&self) -> Result<()> {
         self.wait(None).map(drop)
+    }
+
+    fn record_event(&self) -> Result<Event> {
+        let event = Event::new();
+        event.record(self)?;
+        Ok(event)
+    }
+
+    fn wait_event(&self, event: &Event) -> Result<()> {
+        event.hold_back(self)
+    }
+
+    fn wait_stream(&self, other: &Stream) -> Result<()> {
+        self.hold_back_for(other)
     }
 }
 

@@ -35,6 +35,12 @@ pub enum ErrorKind {
     /// The host lends out the memory that a command would write. Nothing gives it yet: it comes with
     /// pinned host memory.
     HostBusy,
+    /// An event was made without timing, and is asked for a time.
+    TimingNotEnabled,
+    /// An event was never recorded, and is asked for a time.
+    NotRecorded,
+    /// An event is not reached yet, and is asked for a time.
+    NotReady,
     /// The device was lost; every later call that uses it gives this error.
     DeviceLost,
     /// The process is the child of a fork of one that had opened a device.
@@ -66,6 +72,9 @@ impl ErrorKind {
         Self::ArgumentMismatch,
         Self::LimitExceeded,
         Self::HostBusy,
+        Self::TimingNotEnabled,
+        Self::NotRecorded,
+        Self::NotReady,
         Self::DeviceLost,
         Self::ForkedChild,
         Self::ShutDown,

@@ -11,7 +11,8 @@ use crate::base::{fork, sync::Mutex};
 use crate::device::plan::MemoryRole;
 use crate::error::{Error, Result};
 use crate::kernel::interface::STAND_IN_BYTES;
-use crate::vk::{Commands, Device, Lane, Segment};
+use crate::vk::timestamps::Timestamps;
+use crate::vk::{Commands, Device, Lane, Segment, Stamp};
 
 /// How many idle command buffers are kept for each lane.
 const SPARE_MAX: usize = 32;
@@ -30,6 +31,7 @@ pub(crate) struct ExecDevice {
     failure: Mutex<Option<Error>>,
     /// Memory that stands in for buffers of no bytes; made on first use.
     stand_in: Mutex<Option<Arc<Segment>>>,
+    timestamps: Arc<Timestamps>,
     device: Arc<Device>,
 }
 
@@ -94,6 +96,7 @@ impl ExecDevice {
             streams: Mutex::new(Vec::new()),
             failure: Mutex::new(None),
             stand_in: Mutex::new(None),
+            timestamps: Timestamps::new(device),
             device: Arc::clone(device),
         }))
     }
@@ -153,6 +156,11 @@ impl ExecDevice {
         }
         let segment = Segment::new(&self.device, STAND_IN_BYTES, MemoryRole::Device)?;
         Ok(Arc::clone(stand_in.insert(segment)))
+    }
+
+    /// A place for the time of a point.
+    pub(super) fn stamp(&self) -> Result<Arc<Stamp>> {
+        self.timestamps.take()
     }
 
     /// Remembers a stream.

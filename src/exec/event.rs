@@ -6,7 +6,17 @@ use super::recording::Recording;
 use super::stream::{State, StreamCore};
 use super::ticket::{Point, Ticket};
 use crate::error::Result;
-use crate::vk::Lane;
+use crate::vk::{Lane, Stamp};
+
+/// The time of a point, on its lane's clock.
+#[derive(Clone, Debug)]
+pub(crate) struct Time {
+    pub(crate) stamp: Arc<Stamp>,
+    /// How many bits of it are meaningful.
+    pub(crate) valid_bits: u32,
+    /// The number of the lane.
+    pub(crate) lane: usize,
+}
 
 impl StreamCore {
     /// The point behind recording `seq`.
@@ -71,12 +81,36 @@ impl StreamCore {
 
     /// A point behind all commands so far, and before all that come.
     pub(crate) fn mark(&self) -> Result<Ticket> {
-        self.change(|state, finished| {
-            self.seal(state, finished)?;
-            let ticket = self.newest_in(state);
-            self.submit_when_full(state, finished)?;
-            Ok(ticket)
-        })
+        self.change(|state, finished| self.mark_locked(state, finished))
+    }
+
+    /// The same with its time; without one where the queue of the stream writes none.
+    pub(crate) fn mark_timed(&self) -> Result<(Ticket, Option<Time>)> {
+        let valid_bits = self.lane.plan().timestamp_valid_bits;
+        if valid_bits == 0 {
+            return Ok((self.mark()?, None));
+        }
+        let stamp = self.exec.stamp()?;
+        let ticket = self.change(|state, finished| {
+            let (recording, _) = self.opened(state)?;
+            recording.commands.write_time(&stamp);
+            recording.retain(&stamp);
+            recording.count += 1;
+            self.mark_locked(state, finished)
+        })?;
+        let time = Time {
+            stamp,
+            valid_bits,
+            lane: self.lane.number(),
+        };
+        Ok((ticket, Some(time)))
+    }
+
+    fn mark_locked(&self, state: &mut State, finished: &mut Vec<Recording>) -> Result<Ticket> {
+        self.seal(state, finished)?;
+        let ticket = self.newest_in(state);
+        self.submit_when_full(state, finished)?;
+        Ok(ticket)
     }
 
     /// Has all commands to come wait for a point of any stream of the device, itself included.

@@ -1,6 +1,7 @@
 //! Owns how commands of a stream are ordered, recorded and submitted.
 
 pub(crate) mod device;
+pub(crate) mod elapsed;
 mod event;
 pub(crate) mod hazard;
 mod losses;
@@ -12,6 +13,7 @@ mod submit;
 pub(crate) mod ticket;
 
 pub(crate) use device::ExecDevice;
+pub(crate) use event::Time;
 pub(crate) use recording::Recording;
 pub(crate) use stream::StreamCore;
 pub(crate) use ticket::Ticket;

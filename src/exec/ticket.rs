@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use super::losses::Loss;
 use super::stream::StreamCore;
 use crate::error::Result;
-use crate::vk::{Device, Lane};
+use crate::vk::Lane;
 
 /// A point of a stream behind one of its recordings. Clones are the same point.
 ///
@@ -85,7 +85,7 @@ impl Point {
 
 impl Ticket {
     /// A point that nothing leads to.
-    pub(super) const REACHED: Self = Self(None);
+    pub(crate) const REACHED: Self = Self(None);
 
     pub(super) fn new(point: Arc<Point>) -> Self {
         Self(Some(point))
@@ -131,9 +131,9 @@ impl Ticket {
         point.is_some_and(|point| Weak::ptr_eq(&point.stream, stream))
     }
 
-    /// The device that it is a point of, where anything leads to it.
-    pub(crate) fn device(&self) -> Option<&Arc<Device>> {
-        self.0.as_ref().map(|point| point.lane.device())
+    /// Whether nothing leads to it.
+    pub(crate) fn leads_nowhere(&self) -> bool {
+        self.0.is_none()
     }
 
     /// Whether it is reached; submits what leads to it, and waits for nothing.

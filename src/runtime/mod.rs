@@ -3,6 +3,7 @@
 
 mod builder;
 mod current;
+mod event;
 mod guard;
 mod scope;
 mod slot;
@@ -23,6 +24,7 @@ use crate::vk::entry;
 
 pub use builder::RuntimeBuilder;
 pub(crate) use current::current_runtime;
+pub use event::Event;
 pub use guard::{DeviceIndexGuard, RuntimeGuard, StreamGuard};
 pub(crate) use slot::{Opened, Slot};
 pub use stream::Stream;

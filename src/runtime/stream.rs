@@ -10,8 +10,8 @@ use super::guard::StreamGuard;
 use super::{Opened, Runtime, Slot};
 use crate::base::sync::Mutex;
 use crate::device::{Device, DeviceArg};
-use crate::error::Result;
-use crate::exec::StreamCore;
+use crate::error::{Error, ErrorKind, Result};
+use crate::exec::{StreamCore, Ticket};
 
 /// An in-order sequence of commands on a device. A handle: clones are the same stream.
 ///
@@ -203,6 +203,46 @@ impl Stream {
     pub(crate) fn wait(&self, timeout: Option<Duration>) -> Result<bool> {
         self.existing()?
             .map_or(Ok(true), |core| core.synchronize(timeout))
+    }
+
+    /// A point behind all commands so far.
+    pub(super) fn mark(&self) -> Result<Ticket> {
+        let core = self.existing()?;
+        core.map_or(Ok(Ticket::REACHED), |core| core.mark())
+    }
+
+    /// Has all commands to come wait for a point of a stream of the same device.
+    pub(super) fn wait_for(&self, ticket: &Ticket) -> Result<()> {
+        self.slot.shared().check()?;
+        if ticket.leads_nowhere() {
+            return Ok(());
+        }
+        let (core, _opened) = self.open()?;
+        core.wait(ticket)
+    }
+
+    /// Has all commands to come wait for all that another stream has so far.
+    pub(crate) fn hold_back_for(&self, other: &Self) -> Result<()> {
+        if !Arc::ptr_eq(&self.slot, &other.slot) {
+            return Err(Error::new(
+                ErrorKind::InvalidDevice,
+                format!(
+                    "one stream is on {}, the other on {}{}; wait for the other on the host, with \
+                     `Stream::synchronize`",
+                    self.device(),
+                    other.device(),
+                    if self.slot.runtime_id() == other.slot.runtime_id() {
+                        ""
+                    } else {
+                        " of another runtime"
+                    }
+                ),
+            ));
+        }
+        if self == other {
+            return self.slot.shared().check();
+        }
+        self.wait_for(&other.mark()?)
     }
 
     /// Whether all commands so far have finished.

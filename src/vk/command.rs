@@ -15,6 +15,7 @@ use super::descriptor::DescriptorArena;
 use super::device::Device;
 use super::pipeline::Pipeline;
 use super::segment::Segment;
+use super::timestamps::Stamp;
 use crate::base::fork;
 use crate::error::Result;
 use crate::exec::hazard::{Barrier, Scope, Stages};
@@ -139,6 +140,12 @@ impl Commands {
                 &[],
             );
         }
+    }
+
+    /// Records that the time is written to `stamp` behind all commands so far; the family of the
+    /// commands writes timestamps.
+    pub(crate) fn write_time(&mut self, stamp: &Stamp) {
+        stamp.record(self.buffer);
     }
 
     /// Records a copy; regions lie in their segments and do not overlap each other's destinations.

@@ -12,6 +12,7 @@ pub(crate) mod pipeline;
 mod query;
 pub(crate) mod result;
 pub(crate) mod segment;
+pub(crate) mod timestamps;
 
 pub(crate) use command::Commands;
 pub(crate) use device::Device;
@@ -19,6 +20,7 @@ pub(crate) use instance::Instance;
 pub(crate) use lane::Lane;
 pub(crate) use pipeline::Pipeline;
 pub(crate) use segment::Segment;
+pub(crate) use timestamps::Stamp;
 
 /// A physical device, for the folders above to pass around.
 pub(crate) type PhysicalDevice = ash::vk::PhysicalDevice;

@@ -1,6 +1,10 @@
 // @generated from spec/api.yaml by build.rs (codegen/). Change the spec, not this text.
 
-use crate::{Device, DeviceArg, DeviceCapability, DeviceIndexGuard, Result, Runtime, Stream};
+use core::time::Duration;
+
+use crate::{
+    Device, DeviceArg, DeviceCapability, DeviceIndexGuard, Event, Result, Runtime, Stream,
+};
 
 pub use crate::api::root::with_device;
 
@@ -474,6 +478,12 @@ pub(crate) trait StreamBodies {
     fn query(&self) -> Result<bool>;
     #[track_caller]
     fn synchronize(&self) -> Result<()>;
+    #[track_caller]
+    fn record_event(&self) -> Result<Event>;
+    #[track_caller]
+    fn wait_event(&self, event: &Event) -> Result<()>;
+    #[track_caller]
+    fn wait_stream(&self, other: &Stream) -> Result<()>;
 }
 
 impl Stream {
@@ -536,5 +546,268 @@ impl Stream {
     #[track_caller]
     pub fn synchronize(&self) -> Result<()> {
         StreamBodies::synchronize(self)
+    }
+
+    /// Gives a new event behind all work put on the stream so far.
+    ///
+    /// It has no timing. [`Event::record`] records an event that there is already.
+    ///
+    /// In PyTorch: `torch.Stream.record_event`. It takes an event to record there, and makes one
+    /// without.
+    ///
+    /// # Errors
+    ///
+    /// - [`DeviceLost`](crate::ErrorKind::DeviceLost): The device was lost; every later call that
+    ///   uses it says so too.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let stream = vkaccel::Stream::new(None)?;
+    /// let event = stream.record_event()?;
+    /// assert!(event.query()?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "torch.Stream.record_event")]
+    #[track_caller]
+    pub fn record_event(&self) -> Result<Event> {
+        StreamBodies::record_event(self)
+    }
+
+    /// Has all work to come on the stream wait for an event, as it is now.
+    ///
+    /// The host does not wait. Recording the event anew later changes nothing about this wait. An
+    /// event that was never recorded is not waited for. What leads to the event is submitted, so
+    /// that no order of waits between streams can hang.
+    ///
+    /// In PyTorch: `torch.Stream.wait_event`. Events of another device are refused; wait for them
+    /// on the host.
+    ///
+    /// # Errors
+    ///
+    /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `event` was recorded on another
+    ///   device, or in another runtime.
+    /// - [`DeviceLost`](crate::ErrorKind::DeviceLost): The device was lost; every later call that
+    ///   uses it says so too.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let (first, second) = (vkaccel::Stream::new(None)?, vkaccel::Stream::new(None)?);
+    /// let buffer = first.upload(&[7u32; 100])?;
+    /// let uploaded = first.record_event()?;
+    /// second.wait_event(&uploaded)?;
+    /// assert_eq!(second.to_vec(&buffer)?, [7; 100]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "torch.Stream.wait_event")]
+    #[track_caller]
+    pub fn wait_event(&self, event: &Event) -> Result<()> {
+        StreamBodies::wait_event(self, event)
+    }
+
+    /// Has all work to come on the stream wait for all work put on another so far.
+    ///
+    /// The host does not wait. It is what recording an event on `other` and waiting for it does. A
+    /// stream that waits for itself goes on as before.
+    ///
+    /// In PyTorch: `torch.Stream.wait_stream`. Streams of another device are refused; wait for them
+    /// on the host.
+    ///
+    /// # Errors
+    ///
+    /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `other` is on another device, or in
+    ///   another runtime.
+    /// - [`DeviceLost`](crate::ErrorKind::DeviceLost): The device was lost; every later call that
+    ///   uses it says so too.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let (first, second) = (vkaccel::Stream::new(None)?, vkaccel::Stream::new(None)?);
+    /// let buffer = first.upload(&[7u32; 100])?;
+    /// second.wait_stream(&first)?;
+    /// assert_eq!(second.to_vec(&buffer)?, [7; 100]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "torch.Stream.wait_stream")]
+    #[track_caller]
+    pub fn wait_stream(&self, other: &Stream) -> Result<()> {
+        StreamBodies::wait_stream(self, other)
+    }
+}
+
+/// What is written by hand for `Event`: a body for each declared entry.
+pub(crate) trait EventBodies {
+    #[track_caller]
+    fn query(&self) -> Result<bool>;
+    #[track_caller]
+    fn synchronize(&self) -> Result<()>;
+    #[track_caller]
+    fn synchronize_timeout(&self, timeout: Duration) -> Result<bool>;
+    #[track_caller]
+    fn elapsed_time(&self, end: &Event) -> Result<f64>;
+}
+
+impl Event {
+    /// Whether the event is reached.
+    ///
+    /// Does not wait. `true` too for an event that was never recorded. What leads to the event
+    /// reaches the device without further calls, so asking again ends in `true` one day.
+    ///
+    /// In PyTorch: `torch.Event.query`.
+    ///
+    /// # Errors
+    ///
+    /// - [`DeviceLost`](crate::ErrorKind::DeviceLost): The device was lost; every later call that
+    ///   uses it says so too.
+    /// - [`ShutDown`](crate::ErrorKind::ShutDown): The runtime that it was recorded in was shut
+    ///   down.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let event = vkaccel::Stream::new(None)?.record_event()?;
+    /// assert!(event.query()?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "torch.Event.query")]
+    #[track_caller]
+    pub fn query(&self) -> Result<bool> {
+        EventBodies::query(self)
+    }
+
+    /// Waits on the host until the event is reached, as it is now.
+    ///
+    /// Returns at once for an event that was never recorded.
+    ///
+    /// In PyTorch: `torch.Event.synchronize`.
+    ///
+    /// # Errors
+    ///
+    /// - [`DeviceLost`](crate::ErrorKind::DeviceLost): The device was lost; every later call that
+    ///   uses it says so too.
+    /// - [`ShutDown`](crate::ErrorKind::ShutDown): The runtime that it was recorded in was shut
+    ///   down.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let event = vkaccel::Stream::new(None)?.record_event()?;
+    /// event.synchronize()?;
+    /// assert!(event.query()?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "torch.Event.synchronize")]
+    #[track_caller]
+    pub fn synchronize(&self) -> Result<()> {
+        EventBodies::synchronize(self)
+    }
+
+    /// Waits on the host until the event is reached, or until the time has run out: `false`.
+    ///
+    /// Running out of time is no error, and leaves the event as it is. A time of 0 asks only.
+    ///
+    /// An extension: PyTorch has nothing like it.
+    ///
+    /// # Errors
+    ///
+    /// - [`DeviceLost`](crate::ErrorKind::DeviceLost): The device was lost; every later call that
+    ///   uses it says so too.
+    /// - [`ShutDown`](crate::ErrorKind::ShutDown): The runtime that it was recorded in was shut
+    ///   down.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let event = vkaccel::Stream::new(None)?.record_event()?;
+    /// assert!(event.synchronize_timeout(core::time::Duration::from_secs(1))?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn synchronize_timeout(&self, timeout: Duration) -> Result<bool> {
+        EventBodies::synchronize_timeout(self, timeout)
+    }
+
+    /// The time from this event to another, in milliseconds.
+    ///
+    /// It is the device's own time, by its own clock; negative where `end` was first, and 0 from an
+    /// event to itself. Both were made by [`Event::with_timing`]. Faults are looked for in the
+    /// order below. Device clocks start anew after a while: with 36 bits of nanoseconds, the
+    /// fewest there are, a time above half a minute is given wrongly.
+    ///
+    /// In PyTorch: `torch.Event.elapsed_time`.
+    ///
+    /// # Errors
+    ///
+    /// - [`TimingNotEnabled`](crate::ErrorKind::TimingNotEnabled): An event was made without
+    ///   timing.
+    /// - [`NotRecorded`](crate::ErrorKind::NotRecorded): An event was never recorded.
+    /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): The events were recorded on different
+    ///   devices.
+    /// - [`Unsupported`](crate::ErrorKind::Unsupported): A queue of the device has no timestamps,
+    ///   or the events were recorded on queues whose timestamps can't be compared.
+    /// - [`NotReady`](crate::ErrorKind::NotReady): An event is not reached yet.
+    /// - [`DeviceLost`](crate::ErrorKind::DeviceLost): The device was lost; every later call that
+    ///   uses it says so too.
+    /// - [`ShutDown`](crate::ErrorKind::ShutDown): The runtime that they were recorded in was shut
+    ///   down.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// use vkaccel::{ErrorKind, Event};
+    ///
+    /// let stream = vkaccel::current_stream(None)?;
+    /// let (start, end) = (Event::with_timing(), Event::with_timing());
+    /// assert_eq!(start.elapsed_time(&end).unwrap_err().kind(), ErrorKind::NotRecorded);
+    /// start.record(&stream)?;
+    /// let buffer = stream.zeroed::<u32>(1000)?;
+    /// end.record(&stream)?;
+    /// stream.synchronize()?;
+    /// if let Ok(milliseconds) = start.elapsed_time(&end) {
+    ///     assert!(milliseconds >= 0.0);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "torch.Event.elapsed_time")]
+    #[track_caller]
+    pub fn elapsed_time(&self, end: &Event) -> Result<f64> {
+        EventBodies::elapsed_time(self, end)
     }
 }

@@ -9,9 +9,12 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic anywhere")]
 
 pub mod child;
+pub mod crowd;
+pub mod deadline;
 pub mod entry;
 pub mod kernels;
 pub mod random;
+pub mod slow;
 
 use vkaccel::{Runtime, RuntimeBuilder, RuntimeGuard};
 

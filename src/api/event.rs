@@ -1,0 +1,25 @@
+//! The bodies of `Event`'s documented methods.
+
+use core::time::Duration;
+
+use super::surface::EventBodies;
+use crate::error::Result;
+use crate::runtime::Event;
+
+impl EventBodies for Event {
+    fn query(&self) -> Result<bool> {
+        self.has_finished()
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        self.wait_on_host(None).map(drop)
+    }
+
+    fn synchronize_timeout(&self, timeout: Duration) -> Result<bool> {
+        self.wait_on_host(Some(timeout))
+    }
+
+    fn elapsed_time(&self, end: &Self) -> Result<f64> {
+        self.milliseconds_to(end)
+    }
+}
