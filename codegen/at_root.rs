@@ -1,4 +1,5 @@
-//! The functions of all modules stand at the root of the crate too, as in torch.
+//! The functions of modules stand at the root of the crate too, as in torch, unless `at_root: none`
+//! leaves them out.
 
 use std::collections::BTreeMap;
 
@@ -6,22 +7,31 @@ use super::fault::Faults;
 use super::fields::Word;
 use super::layout;
 use super::model::{Module, ROOT, Spec};
-use super::rules::refuse;
+use super::rules;
+
+/// What is wrong with a module's `at_root`.
+pub fn refuse(at_root: &str, is_root: bool) -> Option<String> {
+    match at_root {
+        _ if is_root => Some("is for the other modules".into()),
+        "none" => None,
+        _ => Some(format!("unknown word `{at_root}`; expected none")),
+    }
+}
 
 /// Notes functions that have the name of one in another module.
 pub fn check(spec: &Spec, faults: &Faults) {
     let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
-    for module in &spec.modules {
+    for module in spec.modules.iter().filter(|module| stands(module)) {
         let holder = module.name.as_str();
         for (name, word) in functions(spec, module) {
             let first = *seen.entry(name).or_insert(holder);
             // A second one in the same module is noted as that.
             if first != holder && !name.is_empty() {
                 let fault = format!(
-                    "`{name}` is a function of `{first}` too, and those of all modules stand at the \
+                    "`{name}` is a function of `{first}` too, and those of both modules stand at the \
                      root of the crate"
                 );
-                refuse(word, Some(fault), faults);
+                rules::refuse(word, Some(fault), faults);
             }
         }
     }
@@ -30,7 +40,7 @@ pub fn check(spec: &Spec, faults: &Faults) {
 /// The lines by which the functions of a module stand at the root too; none for the root itself.
 pub fn lines(spec: &Spec, module: &Module) -> Vec<String> {
     let mut names: Vec<&str> = functions(spec, module).map(|(name, _)| name).collect();
-    if module.name.as_str() == ROOT || names.is_empty() {
+    if module.name.as_str() == ROOT || names.is_empty() || !stands(module) {
         return Vec::new();
     }
     names.sort_unstable();
@@ -41,6 +51,11 @@ pub fn lines(spec: &Spec, module: &Module) -> Vec<String> {
     let path = format!("pub use self::{}::", module.name.as_str());
     lines.extend(layout::import(&path, &names, 0));
     lines
+}
+
+/// Whether the functions of a module stand at the root.
+fn stands(module: &Module) -> bool {
+    module.at_root.is_none()
 }
 
 /// The functions of a module, declared and written by hand, each with the word that names it.

@@ -161,6 +161,9 @@ impl<'a> Check<'a> {
             if let Some(docs) = &module.docs {
                 self.refuse(docs, text::refuse_docs(&docs.text));
             }
+            if let Some(at_root) = &module.at_root {
+                self.refuse(at_root, at_root::refuse(at_root.as_str(), is_root));
+            }
         }
         if !self
             .spec

@@ -49,6 +49,8 @@ pub struct Module {
     /// What the module is; the crate's root has docs of its own.
     pub summary: Option<Word>,
     pub docs: Option<Word>,
+    /// `none`: its functions don't stand at the crate's root too.
+    pub at_root: Option<Word>,
     pub functions: Vec<Entry>,
 }
 
@@ -241,6 +243,7 @@ impl Module {
             torch: fields.needed("torch"),
             summary: fields.word("summary"),
             docs: fields.word("docs"),
+            at_root: fields.word("at_root"),
             functions: Vec::new(),
         }
     }

@@ -14,6 +14,8 @@ const _: () = {
     send_and_sync::<Kernel>();
     send_and_sync::<Error>();
     send_and_sync::<MemoryStats>();
+    send_and_sync::<Philox>();
+    send_and_sync::<RngState>();
 };
 
 pub mod alloc;
@@ -24,6 +26,7 @@ mod error;
 mod exec;
 mod kernel;
 mod mem;
+mod rng;
 mod runtime;
 mod vk;
 
@@ -41,6 +44,7 @@ pub use kernel::{
     Access, Address, Arg, Args, Binding, BindingKind, Extent, Grid, Interface, Member, PushBlock,
     Scalar, Source, SpecConstant, SpecValue, Spirv, Type,
 };
+pub use rng::{Philox, RandomFloat, RandomInteger, RandomTruth, RngState};
 pub use runtime::{
     DeviceIndexGuard, Event, Runtime, RuntimeBuilder, RuntimeGuard, Stream, StreamGuard,
 };

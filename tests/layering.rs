@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The folders of `src/`, upper ones first. Each uses itself and those after it.
-const LAYERS: &[&str] = &["api", "runtime", "kernel", "mem", "exec", "vk"];
+const LAYERS: &[&str] = &["api", "runtime", "rng", "kernel", "mem", "exec", "vk"];
 
 /// Modules without a device in them: they are used at any level, and use only each other.
 const PURE: &[&str] = &[
@@ -24,6 +24,13 @@ const PURE: &[&str] = &[
     "kernel::reflect",
     "mem::fill",
     "mem::ring",
+    "rng::convert",
+    "rng::element",
+    "rng::generator",
+    "rng::normal",
+    "rng::parameters",
+    "rng::philox",
+    "rng::state",
 ];
 
 /// The files that may say `unsafe`: each opens with a section `# Safety` that says why.

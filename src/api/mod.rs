@@ -4,6 +4,7 @@ mod buffer;
 mod event;
 mod kernel;
 mod memory;
+pub(crate) mod random;
 pub(crate) mod root;
 mod stream;
 mod view;

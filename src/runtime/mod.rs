@@ -18,6 +18,7 @@ use crate::base::{fork, sync::Mutex};
 use crate::device::select::{self, Candidate, Selection};
 use crate::device::{Device, DeviceArg, MemoryInfo, mask};
 use crate::error::{Error, ErrorKind, Result};
+use crate::rng::generator::Defaults;
 use crate::vk::Instance;
 use crate::vk::debug::{MessageSink, ValidationMessage};
 use crate::vk::entry;
@@ -63,6 +64,8 @@ pub(crate) struct Shared {
     pub(crate) id: u64,
     config: Config,
     messages: Arc<MessageSink>,
+    /// The default random generators of the devices.
+    generators: Defaults,
     /// The instance of the opened devices, which they keep alive.
     instance: Mutex<Weak<Instance>>,
     closed: AtomicBool,
@@ -125,6 +128,7 @@ impl Runtime {
                 id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
                 config,
                 messages: Arc::default(),
+                generators: Defaults::default(),
                 instance: Mutex::new(Weak::new()),
                 closed: AtomicBool::new(false),
             }),
@@ -303,6 +307,17 @@ impl Runtime {
     pub(crate) fn current_index(&self) -> Result<u32> {
         self.slots()?;
         Ok(current::device(self))
+    }
+
+    /// The thread's current device, whether or not there are devices; asks no driver.
+    pub(crate) fn thread_device(&self) -> u32 {
+        current::device(self)
+    }
+
+    /// The default random generators of the devices.
+    pub(crate) fn generators(&self) -> Result<&Defaults> {
+        self.0.shared.check()?;
+        Ok(&self.0.shared.generators)
     }
 
     /// Switches the thread's current device; a negative index changes nothing.

@@ -12,6 +12,7 @@ use crate::device::{Device, DeviceCapability, MemoryInfo};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::ExecDevice;
 use crate::mem::{DeviceMemory, Staging};
+use crate::rng::generator::GeneratorState;
 use crate::vk;
 
 /// A visible device of a runtime.
@@ -86,6 +87,11 @@ impl Slot {
 
     pub(crate) fn capability(&self) -> &DeviceCapability {
         &self.capability
+    }
+
+    /// The default random generator.
+    pub(crate) fn generator(&self) -> Arc<GeneratorState> {
+        self.shared.generators.of(self.index)
     }
 
     pub(super) fn default_stream(&self) -> &Arc<NamedStream> {

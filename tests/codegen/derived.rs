@@ -77,6 +77,21 @@ fn bodies_are_asked_for_what_is_not_derived() {
 }
 
 #[test]
+fn functions_stand_at_the_root_unless_their_module_leaves_them_out() {
+    let at_root = "pub use self::memory::";
+    assert!(api().contains(at_root));
+    let summary = "    summary: Device memory.\n";
+    let left_out = GOOD
+        .api
+        .replace(summary, &format!("{summary}    at_root: none\n"));
+    let sources = Sources {
+        api: &left_out,
+        ..GOOD
+    };
+    assert!(!expect(generate(sources)).api.contains(at_root));
+}
+
+#[test]
 fn what_is_derived_has_the_errors_of_what_it_is_made_of() {
     let docs = api();
     let (_, docs) = docs

@@ -472,6 +472,382 @@ pub mod memory {
     }
 }
 
+/// The default generators of devices, their seeds and states.
+///
+/// Each device has one: a 64-bit seed, and an offset that counts 32-bit draws since it was set. The
+/// seed is 67280421310721 until one is set.
+///
+/// Setting a seed or a state opens no device, neither at once nor later: the state is the host's.
+/// It counts for everything that is drawn after it, from whichever thread; the last one set wins.
+pub mod random {
+    use crate::{DeviceArg, Result, RngState, Runtime};
+
+    pub use crate::api::random::parse_seed;
+
+    /// What is written by hand for `random`: a body for each declared entry.
+    pub(crate) trait RandomBodies {
+        #[track_caller]
+        fn initial_seed(&self, device: DeviceArg) -> Result<u64>;
+        #[track_caller]
+        fn get_rng_state(&self, device: DeviceArg) -> Result<RngState>;
+        #[track_caller]
+        fn get_rng_state_all(&self) -> Result<Vec<RngState>>;
+        #[track_caller]
+        fn manual_seed(&self, seed: u64) -> Result<()>;
+        #[track_caller]
+        fn manual_seed_all(&self, seed: u64) -> Result<()>;
+        #[track_caller]
+        fn seed(&self) -> Result<u64>;
+        #[track_caller]
+        fn seed_all(&self) -> Result<u64>;
+        #[track_caller]
+        fn set_rng_state(&self, state: &RngState, device: DeviceArg) -> Result<()>;
+        #[track_caller]
+        fn set_rng_state_all(&self, states: &[RngState]) -> Result<()>;
+        #[track_caller]
+        fn get_offset(&self, device: DeviceArg) -> Result<u64>;
+        #[track_caller]
+        fn set_offset(&self, offset: u64, device: DeviceArg) -> Result<()>;
+    }
+
+    /// The seed of a device's default generator.
+    ///
+    /// The one that was set last, 67280421310721 before any. As PyTorch documents, the call starts the
+    /// runtime: it opens the device.
+    ///
+    /// In PyTorch: `torch.accelerator.random.initial_seed`.
+    ///
+    /// # Errors
+    ///
+    /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the
+    ///   text says what was given and what there is.
+    /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
+    /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
+    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
+    ///   runtime was built with, makes no sense.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    /// - [`Driver`](crate::ErrorKind::Driver): The driver could not open the device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// vkaccel::random::manual_seed(7)?;
+    /// assert_eq!(vkaccel::random::initial_seed(None)?, 7);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "torch.accelerator.random.initial_seed")]
+    #[track_caller]
+    pub fn initial_seed(device: impl Into<DeviceArg>) -> Result<u64> {
+        RandomBodies::initial_seed(&Runtime::current(), device.into())
+    }
+
+    /// The state of a device's default generator, 16 bytes.
+    ///
+    /// Seed and offset, as 64-bit little-endian numbers. Setting it again with [`set_rng_state`] gives
+    /// the same numbers again. As PyTorch documents, the call starts the runtime: it opens the device.
+    ///
+    /// In PyTorch: `torch.accelerator.random.get_rng_state`. A record of 16 bytes, where there is a
+    /// tensor of them.
+    ///
+    /// # Errors
+    ///
+    /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the
+    ///   text says what was given and what there is.
+    /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
+    /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
+    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
+    ///   runtime was built with, makes no sense.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    /// - [`Driver`](crate::ErrorKind::Driver): The driver could not open the device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let before = vkaccel::random::get_rng_state(None)?;
+    /// vkaccel::random::set_rng_state(&before, None)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "torch.accelerator.random.get_rng_state")]
+    #[track_caller]
+    pub fn get_rng_state(device: impl Into<DeviceArg>) -> Result<RngState> {
+        RandomBodies::get_rng_state(&Runtime::current(), device.into())
+    }
+
+    /// The states of the default generators of all visible devices, by their index.
+    ///
+    /// As PyTorch documents, the call starts the runtime: it opens the current device, and leaves the
+    /// others as they are.
+    ///
+    /// In PyTorch: `torch.accelerator.random.get_rng_state_all`.
+    ///
+    /// # Errors
+    ///
+    /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
+    /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
+    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
+    ///   runtime was built with, makes no sense.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    /// - [`Driver`](crate::ErrorKind::Driver): The driver could not open the device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let states = vkaccel::random::get_rng_state_all()?;
+    /// assert_eq!(states.len(), vkaccel::device_count());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "torch.accelerator.random.get_rng_state_all")]
+    #[track_caller]
+    pub fn get_rng_state_all() -> Result<Vec<RngState>> {
+        RandomBodies::get_rng_state_all(&Runtime::current())
+    }
+
+    /// Seeds the default generator of the calling thread's current device.
+    ///
+    /// Its offset becomes 0. Opens no device and asks no driver; succeeds also where there is no
+    /// device. All 64 bits count; for a seed in text see [`parse_seed`].
+    ///
+    /// An extension: PyTorch has nothing like it.
+    ///
+    /// # Errors
+    ///
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// vkaccel::random::manual_seed(42)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn manual_seed(seed: u64) -> Result<()> {
+        RandomBodies::manual_seed(&Runtime::current(), seed)
+    }
+
+    /// Seeds the default generators of all devices.
+    ///
+    /// Their offsets become 0. Opens no device and asks no driver; succeeds also where there is no
+    /// device.
+    ///
+    /// An extension: PyTorch has nothing like it.
+    ///
+    /// # Errors
+    ///
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// vkaccel::random::manual_seed_all(42)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn manual_seed_all(seed: u64) -> Result<()> {
+        RandomBodies::manual_seed_all(&Runtime::current(), seed)
+    }
+
+    /// Gives the default generator of the current device a fresh seed, and returns it.
+    ///
+    /// It comes from the operating system's randomness and the clock: no two calls, threads or
+    /// processes get the same but by chance. Not for cryptography. Opens no device.
+    ///
+    /// An extension: PyTorch has nothing like it.
+    ///
+    /// # Errors
+    ///
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let seed = vkaccel::random::seed()?;
+    /// vkaccel::random::manual_seed(seed)?; // the same numbers again
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn seed() -> Result<u64> {
+        RandomBodies::seed(&Runtime::current())
+    }
+
+    /// Gives the default generators of all devices one fresh seed, and returns it.
+    ///
+    /// As [`seed`] makes it. Opens no device.
+    ///
+    /// An extension: PyTorch has nothing like it.
+    ///
+    /// # Errors
+    ///
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let seed = vkaccel::random::seed_all()?;
+    /// vkaccel::random::manual_seed_all(seed)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn seed_all() -> Result<u64> {
+        RandomBodies::seed_all(&Runtime::current())
+    }
+
+    /// Sets the state of a device's default generator.
+    ///
+    /// Opens no device. Where there is none at all, nothing is set and the call succeeds. After an error
+    /// the state is what it was.
+    ///
+    /// An extension, asked for in
+    /// [pytorch/pytorch#186600](https://github.com/pytorch/pytorch/issues/186600).
+    ///
+    /// # Errors
+    ///
+    /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the
+    ///   text says what was given and what there is.
+    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
+    ///   runtime was built with, makes no sense.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): The offset of the state is no
+    ///   multiple of 4.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let state = vkaccel::RngState::from_parts(42, 8);
+    /// vkaccel::random::set_rng_state(&state, None)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn set_rng_state(state: &RngState, device: impl Into<DeviceArg>) -> Result<()> {
+        RandomBodies::set_rng_state(&Runtime::current(), state, device.into())
+    }
+
+    /// Sets the states of the default generators of all visible devices, by their index.
+    ///
+    /// As many as there are devices. Opens no device. Where there is none at all, nothing is set and
+    /// the call succeeds. After an error all states are what they were.
+    ///
+    /// An extension, asked for in
+    /// [pytorch/pytorch#186600](https://github.com/pytorch/pytorch/issues/186600).
+    ///
+    /// # Errors
+    ///
+    /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): There are more or fewer states
+    ///   than devices, or an offset is no multiple of 4.
+    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
+    ///   runtime was built with, makes no sense.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let states = vkaccel::random::get_rng_state_all()?;
+    /// vkaccel::random::set_rng_state_all(&states)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn set_rng_state_all(states: &[RngState]) -> Result<()> {
+        RandomBodies::set_rng_state_all(&Runtime::current(), states)
+    }
+
+    /// How many 32-bit draws a device's default generator has made since it was seeded.
+    ///
+    /// A multiple of 4, as every fill takes whole blocks. Opens no device.
+    ///
+    /// An extension: PyTorch has nothing like it.
+    ///
+    /// # Errors
+    ///
+    /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the
+    ///   text says what was given and what there is.
+    /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
+    /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
+    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
+    ///   runtime was built with, makes no sense.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// vkaccel::random::manual_seed(42)?;
+    /// assert_eq!(vkaccel::random::get_offset(None)?, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn get_offset(device: impl Into<DeviceArg>) -> Result<u64> {
+        RandomBodies::get_offset(&Runtime::current(), device.into())
+    }
+
+    /// Sets how many 32-bit draws a device's default generator has made; the seed stays.
+    ///
+    /// Opens no device. Where there is none at all, nothing is set and the call succeeds.
+    ///
+    /// An extension: PyTorch has nothing like it.
+    ///
+    /// # Errors
+    ///
+    /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the
+    ///   text says what was given and what there is.
+    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
+    ///   runtime was built with, makes no sense.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): The offset is no multiple of 4.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// vkaccel::random::set_offset(8, None)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn set_offset(offset: u64, device: impl Into<DeviceArg>) -> Result<()> {
+        RandomBodies::set_offset(&Runtime::current(), offset, device.into())
+    }
+}
+
 /// What is written by hand for `Stream`: a body for each declared entry.
 pub(crate) trait StreamBodies {
     #[track_caller]
