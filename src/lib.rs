@@ -16,6 +16,8 @@ const _: () = {
     send_and_sync::<MemoryStats>();
     send_and_sync::<Philox>();
     send_and_sync::<RngState>();
+    send_and_sync::<MemPool>();
+    send_and_sync::<PressureHandle>();
 };
 
 pub mod alloc;
@@ -32,8 +34,9 @@ mod vk;
 
 pub use alloc::host::{DurationStat, HostMemoryStats};
 pub use alloc::stats::{MemoryStats, MemoryStatsDelta, PoolStat, PoolStatDelta, Stat, StatDelta};
+pub use alloc::{HistoryOptions, MemorySnapshot, PoolId};
 pub use api::surface::*;
-pub use api::{Buffer, Download, Kernel, KernelBuilder, View};
+pub use api::{Buffer, Download, Kernel, KernelBuilder, MemPool, View};
 pub use bytemuck::{self, Pod};
 pub use device::{
     Candidate, DType, DTypeSet, Device, DeviceArg, DeviceCapability, DeviceLimits, DeviceType,
@@ -44,6 +47,7 @@ pub use kernel::{
     Access, Address, Arg, Args, Binding, BindingKind, Extent, Grid, Interface, Member, PushBlock,
     Scalar, Source, SpecConstant, SpecValue, Spirv, Type,
 };
+pub use mem::pressure::{Pressure, PressureHandle};
 pub use rng::{Philox, RandomFloat, RandomInteger, RandomTruth, RngState};
 pub use runtime::{
     DeviceIndexGuard, Event, Runtime, RuntimeBuilder, RuntimeGuard, Stream, StreamGuard,

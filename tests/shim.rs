@@ -117,7 +117,7 @@ fn no_more_allocations_are_made_than_the_device_takes() {
     let test = "no_more_allocations_are_made_than_the_device_takes";
     let settings = [("MAX_ALLOCATIONS", "40")];
     over_the_shim(test, &settings, || {
-        let _runtime = TestRuntime::new(builder());
+        let _runtime = TestRuntime::new(builder().alloc_conf("segment_per_allocation:True"));
         work().unwrap();
         let (mut held, error) = fill_up(4096);
         assert_eq!(error.kind(), ErrorKind::OutOfMemory, "{error}");

@@ -1,6 +1,7 @@
 //! What streams and pools are called.
 
 use core::fmt;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 /// A stream, as the allocator knows it: any number that is the stream's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -11,6 +12,14 @@ pub(crate) struct StreamKey(pub(crate) u64);
 /// A pair of numbers, as PyTorch's `MempoolId_t` is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PoolId(pub u64, pub u64);
+
+impl PoolId {
+    /// An id that no other pool of the process has.
+    pub(crate) fn fresh() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self(0, NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
 
 impl fmt::Display for PoolId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

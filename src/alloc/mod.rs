@@ -27,6 +27,14 @@ mod snapshot;
 pub(crate) mod stats;
 mod summary;
 
+pub(crate) use self::core::{Allocation, Core, Limits, Request, Source, Step};
+pub(crate) use block::BlockId;
+pub(crate) use ids::StreamKey;
+pub(crate) use stats::MemoryStats;
+
+/// The environment's settings of the allocator.
+pub(crate) const VARIABLE: &str = "VKACCEL_ALLOC_CONF";
+
 pub use conf::AllocConf;
 pub use history::HistoryOptions;
 pub use ids::PoolId;

@@ -4,6 +4,7 @@ use core::any;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ops::{Bound, RangeBounds};
+use core::panic::Location;
 use std::sync::Arc;
 
 use bytemuck::Pod;
@@ -14,7 +15,7 @@ use crate::error::{Details, Error, ErrorKind, OutOfMemory, OutOfMemoryReason, Re
 use crate::kernel::Address;
 use crate::mem::Block;
 use crate::mem::copy::PendingDownload;
-use crate::runtime::{Runtime, Slot, Stream, current_stream};
+use crate::runtime::{Runtime, Slot, Stream, current_pool, current_stream};
 
 /// Memory of a device, as elements of a plain type.
 ///
@@ -50,6 +51,7 @@ impl<T: Pod> Buffer<T> {
     /// # Errors
     ///
     /// [`ErrorKind::OutOfMemory`]; [`ErrorKind::NoDriver`] or [`ErrorKind::NoDevice`] without a device.
+    #[track_caller]
     pub fn from_slice(data: &[T]) -> Result<Self> {
         Self::here()?.upload(data)
     }
@@ -59,6 +61,7 @@ impl<T: Pod> Buffer<T> {
     /// # Errors
     ///
     /// As [`from_slice`](Self::from_slice).
+    #[track_caller]
     pub fn zeroed(len: usize) -> Result<Self> {
         Self::here()?.zeroed(len)
     }
@@ -70,6 +73,7 @@ impl<T: Pod> Buffer<T> {
     /// # Errors
     ///
     /// As [`from_slice`](Self::from_slice).
+    #[track_caller]
     pub fn uninit(len: usize) -> Result<Self> {
         Self::here()?.uninit(len)
     }
@@ -79,14 +83,17 @@ impl<T: Pod> Buffer<T> {
     }
 
     /// Memory on the stream's device.
+    #[track_caller]
     pub(super) fn allocate(stream: &Stream, len: usize) -> Result<Self> {
-        let opened = stream.slot().open()?;
+        let (core, opened) = stream.open()?;
         let bytes = (len as u64).checked_mul(size_of::<T>() as u64);
         // Sizes in bytes must fit the host's own, so that they never wrap anywhere.
         let bytes = bytes.filter(|&bytes| usize::try_from(bytes).is_ok());
+        let bytes = bytes.ok_or_else(|| too_long::<T>(len))?;
+        let pool = current_pool(stream.slot());
         let block = opened
             .memory
-            .allocate(bytes.ok_or_else(|| too_long::<T>(len))?)?;
+            .allocate(&core, bytes, pool, Location::caller())?;
         Ok(Self {
             block,
             len,
@@ -172,6 +179,19 @@ impl<T: Pod> Buffer<T> {
             slot: self.slot,
             element: PhantomData,
         })
+    }
+
+    /// Says that a stream uses the memory, where the crate can't see it.
+    ///
+    /// Once the buffer is dropped, its memory is not used for anything else before what the stream holds
+    /// by then has finished. Launches and copies on any stream say so by themselves; this is for kernels
+    /// that reach the memory through an address that no launch names. It is torch's `record_stream`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidDevice`] if the stream is on another device.
+    pub fn record_stream(&self, stream: &Stream) -> Result<()> {
+        stream.record_use(self)
     }
 
     /// Overwrites the buffer with `data`, which is read before the call returns.

@@ -3,7 +3,8 @@
 mod buffer;
 mod event;
 mod kernel;
-mod memory;
+pub(crate) mod memory;
+mod pool;
 pub(crate) mod random;
 pub(crate) mod root;
 mod stream;
@@ -11,6 +12,7 @@ mod view;
 
 pub use buffer::{Buffer, Download};
 pub use kernel::{Kernel, KernelBuilder};
+pub use pool::MemPool;
 pub use view::View;
 
 /// What is generated from `spec/`: functions, methods, and a trait of bodies for each place.

@@ -17,6 +17,7 @@ impl Stream {
     /// # Errors
     ///
     /// [`ErrorKind::OutOfMemory`].
+    #[track_caller]
     pub fn zeroed<T: Pod>(&self, len: usize) -> Result<Buffer<T>> {
         let buffer = Buffer::allocate(self, len)?;
         self.fill_bytes(View::from(&buffer), &[0])?;
@@ -28,6 +29,7 @@ impl Stream {
     /// # Errors
     ///
     /// [`ErrorKind::OutOfMemory`].
+    #[track_caller]
     pub fn uninit<T: Pod>(&self, len: usize) -> Result<Buffer<T>> {
         Buffer::allocate(self, len)
     }
@@ -37,6 +39,7 @@ impl Stream {
     /// # Errors
     ///
     /// [`ErrorKind::OutOfMemory`].
+    #[track_caller]
     pub fn upload<T: Pod>(&self, data: &[T]) -> Result<Buffer<T>> {
         let buffer = Buffer::allocate(self, data.len())?;
         self.write(&buffer, data)?;
@@ -167,6 +170,13 @@ impl Stream {
         self.check_device(Whose::Kernel, kernel.slot())?;
         let (core, _opened) = self.open()?;
         args.with_args(|args| kernel.program().launch(&core, grid, args))
+    }
+
+    pub(super) fn record_use<T: Pod>(&self, buffer: &Buffer<T>) -> Result<()> {
+        self.check_device(Whose::Buffer, buffer.slot())?;
+        let (core, _opened) = self.open()?;
+        buffer.block().record_stream(&core);
+        Ok(())
     }
 
     fn check_device(&self, what: Whose, other: &Arc<Slot>) -> Result<()> {

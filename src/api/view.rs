@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::kernel::Address;
 use crate::kernel::Arg;
 use crate::kernel::value::MemoryArg;
-use crate::mem::device::Range;
+use crate::mem::block::Range;
 
 /// Part of a buffer. Cheap to copy; it borrows the buffer, so it cannot outlive it.
 ///

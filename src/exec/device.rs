@@ -143,6 +143,13 @@ impl ExecDevice {
         }
     }
 
+    /// Asks the driver how far the device is, for what is only known to be reached then.
+    pub(crate) fn poll(&self) -> Result<()> {
+        self.lanes
+            .iter()
+            .try_for_each(|work| work.lane.poll().map(drop))
+    }
+
     /// Has the pacer look after a stream that has something to submit.
     pub(super) fn watch(&self, stream: Weak<StreamCore>) {
         self.pacer.watch(stream);

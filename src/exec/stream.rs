@@ -220,6 +220,16 @@ impl StreamCore {
         result
     }
 
+    /// The number of the newest recording.
+    pub(crate) fn newest_seq(&self) -> u64 {
+        self.state.lock().newest
+    }
+
+    /// An owner of the stream; none while it is being dropped.
+    pub(crate) fn strong(&self) -> Option<Arc<Self>> {
+        self.me.upgrade()
+    }
+
     /// Memory that stands in for buffers of no bytes, where something must be bound.
     pub(crate) fn stand_in(&self) -> Result<Arc<Segment>> {
         self.exec.stand_in()

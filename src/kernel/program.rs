@@ -130,14 +130,18 @@ impl Program {
         if plan.groups == [0; 3] {
             return Ok(());
         }
-        stream
-            .record(uses, |recording| {
-                if let Some(segment) = &stand_in {
-                    recording.retain(segment);
-                }
-                self.record(recording, plan, args, stand_in.as_ref())
-            })
-            .map(drop)
+        let recorded = stream.record(uses, |recording| {
+            if let Some(segment) = &stand_in {
+                recording.retain(segment);
+            }
+            self.record(recording, plan, args, stand_in.as_ref())
+        });
+        for touched in &plan.memory {
+            if let Some(owner) = args.get(touched.arg).and_then(Arg::owner) {
+                owner.used_in(stream, &recorded);
+            }
+        }
+        recorded.map(drop)
     }
 
     fn record(

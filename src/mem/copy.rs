@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::device::Range;
+use super::block::Range;
 use super::fill;
 use super::overlap::{self, CopyStep};
 use super::staging::{Chunk, Staging};
@@ -51,7 +51,7 @@ pub(crate) fn upload(
         dst.len = piece.len() as u64;
         let chunk = staging.take(dst.len)?;
         chunk.fill(piece)?;
-        stream.record(&[dst.write()], |recording| {
+        let recorded = stream.record(&[dst.write()], |recording| {
             recording.retain(&chunk);
             recording.retain(dst.segment);
             let region = Region {
@@ -63,7 +63,9 @@ pub(crate) fn upload(
                 .commands
                 .copy(chunk.segment(), dst.segment, &[region]);
             Ok(())
-        })?;
+        });
+        dst.used_in(stream, &recorded);
+        recorded?;
         dst.start += dst.len;
     }
     Ok(())
@@ -115,8 +117,9 @@ pub(crate) fn start_download(
     ];
     // No command behind it, but the barrier that lets the host see what was copied.
     let seen = [Use::read(segment, 0, src.len, Stages::HOST)];
-    let seq = stream.record_steps(&mut [(&copied, Some(copy)), (&seen, None)])?;
-    let ticket = stream.ticket(seq);
+    let recorded = stream.record_steps(&mut [(&copied, Some(copy)), (&seen, None)]);
+    src.used_in(stream, &recorded);
+    let ticket = stream.ticket(recorded?);
     Ok(PendingDownload { chunk, ticket })
 }
 
@@ -157,7 +160,7 @@ pub(crate) fn copy(
     if overlaps {
         return copy_overlapping(stream, staging, src, dst);
     }
-    stream.record(&[src.read(), dst.write()], |recording| {
+    let recorded = stream.record(&[src.read(), dst.write()], |recording| {
         recording.retain(src.segment);
         recording.retain(dst.segment);
         let region = Region {
@@ -167,8 +170,10 @@ pub(crate) fn copy(
         };
         recording.commands.copy(src.segment, dst.segment, &[region]);
         Ok(())
-    })?;
-    Ok(())
+    });
+    src.used_in(stream, &recorded);
+    dst.used_in(stream, &recorded);
+    recorded.map(drop)
 }
 
 fn copy_overlapping(
@@ -206,14 +211,16 @@ fn copy_overlapping(
                 Stages::TRANSFER,
             ),
         ];
-        stream.record(&uses, |recording| {
+        let recorded = stream.record(&uses, |recording| {
             recording.retain(segment);
             if let Some(chunk) = &temp {
                 recording.retain(chunk);
             }
             recording.commands.copy(from, to, &[region]);
             Ok(())
-        })?;
+        });
+        src.used_in(stream, &recorded);
+        recorded?;
     }
     Ok(())
 }
@@ -234,7 +241,7 @@ pub(crate) fn fill(
         Some(chunk)
     };
     let segment = dst.segment;
-    stream.record(&[dst.write()], |recording| {
+    let recorded = stream.record(&[dst.write()], |recording| {
         recording.retain(segment);
         if let Some(words) = plan.words {
             recording
@@ -255,6 +262,7 @@ pub(crate) fn fill(
             recording.commands.copy(chunk.segment(), segment, &regions);
         }
         Ok(())
-    })?;
-    Ok(())
+    });
+    dst.used_in(stream, &recorded);
+    recorded.map(drop)
 }

@@ -1,69 +1,81 @@
-//! Device memory: blocks for buffers, and the errors of a device that is full.
+//! Device memory: the caching allocator over the driver's segments.
 //!
-//! This is the seam behind which memory is cached: a buffer knows its block alone. A block is a
-//! segment of its own for now.
+//! The lock around the allocator is held for decisions alone: what has to be waited for is waited for
+//! outside of it, and segments go back to the driver outside of it.
 
+use core::panic::Location;
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
+use super::block::{Block, Held};
+use super::exhausted::{self, Circumstances};
+use super::pressure::{self, Callbacks};
+use super::settings::MemorySettings;
 use super::staging::Staging;
+use crate::alloc::core::Addressed;
+use crate::alloc::history::{Context, History};
+use crate::alloc::{
+    Allocation, BlockId, Core, HistoryOptions, Limits, MemorySnapshot, MemoryStats, PoolId,
+    Request, Source, Step, StreamKey,
+};
+use crate::base::sync::Mutex;
+use crate::device::MemoryInfo;
+use crate::device::info::PhysicalInfo;
 use crate::device::plan::MemoryRole;
-use crate::error::{Error, ErrorKind, OutOfMemory, OutOfMemoryReason, Result};
-use crate::exec::ExecDevice;
+use crate::error::{Error, OutOfMemory, OutOfMemoryReason, Result};
+use crate::exec::{ExecDevice, StreamCore, Ticket};
 use crate::vk::{Device, Segment};
 
-/// Blocks are multiples of this, so that whole words can be filled up to the end of any buffer.
-const BLOCK_ALIGN: u64 = 512;
+/// The values of `recorded`.
+const NOT_RECORDED: u8 = 0;
+const WITH_SITES: u8 = 1;
+const WITH_BACKTRACES: u8 = 2;
 
 /// The memory of one opened device.
 #[derive(Debug)]
 pub(crate) struct DeviceMemory {
-    device: Arc<Device>,
-    exec: Arc<ExecDevice>,
+    state: Mutex<State>,
+    /// Whether blocks wait for other streams, for whoever does not hold the lock.
+    has_pending: AtomicBool,
+    /// Whether segments were given up that queued work may still keep.
+    has_leaving: AtomicBool,
+    /// What is recorded of a request, for whoever does not hold the lock.
+    recorded: AtomicU8,
+    pressure: Arc<Callbacks>,
+    info: PhysicalInfo,
     /// Host memory that is kept idle, and makes way where the device is full.
     staging: [Arc<Staging>; 2],
+    exec: Arc<ExecDevice>,
+    device: Arc<Device>,
 }
 
-/// A piece of a segment; what a buffer occupies. A buffer of no bytes has one without a segment.
-#[derive(Debug, Default)]
-pub(crate) struct Block {
-    segment: Option<Arc<Segment>>,
-    offset: u64,
+#[derive(Debug)]
+struct State {
+    core: Core<Arc<Segment>, Ticket>,
+    /// The private pools whose owners hold them.
+    owned: BTreeSet<PoolId>,
 }
 
-/// A range of a block with at least one byte.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Range<'a> {
-    pub(crate) segment: &'a Arc<Segment>,
-    /// The first byte in the segment.
-    pub(crate) start: u64,
-    pub(crate) len: u64,
+impl Addressed for Arc<Segment> {
+    fn address(&self) -> u64 {
+        Segment::address(self)
+    }
 }
 
-impl Block {
-    pub(crate) fn segment(&self) -> Option<&Arc<Segment>> {
-        self.segment.as_ref()
+/// The driver, for the allocator.
+struct Driver<'a>(&'a Arc<Device>);
+
+impl Source for Driver<'_> {
+    type Segment = Arc<Segment>;
+    type Refusal = Error;
+
+    fn create(&mut self, bytes: u64) -> Result<Arc<Segment>> {
+        Segment::new(self.0, bytes, MemoryRole::Device)
     }
 
-    /// Its first byte in the segment.
-    pub(crate) fn offset(&self) -> u64 {
-        self.offset
-    }
-
-    /// The device address of its first byte; 0 for one of no bytes.
-    pub(crate) fn address(&self) -> u64 {
-        self.segment
-            .as_ref()
-            .map_or(0, |segment| segment.address() + self.offset)
-    }
-
-    /// `len` bytes from `offset` on; nothing for no bytes.
-    pub(crate) fn range(&self, offset: u64, len: u64) -> Option<Range<'_>> {
-        let segment = self.segment.as_ref().filter(|_| len > 0)?;
-        Some(Range {
-            segment,
-            start: self.offset + offset,
-            len,
-        })
+    fn held(&self) -> u64 {
+        u64::from(self.0.held_count())
     }
 }
 
@@ -71,44 +83,242 @@ impl DeviceMemory {
     pub(crate) fn new(
         device: &Arc<Device>,
         exec: &Arc<ExecDevice>,
+        info: &PhysicalInfo,
         staging: [Arc<Staging>; 2],
-    ) -> Self {
-        Self {
-            device: Arc::clone(device),
-            exec: Arc::clone(exec),
+        settings: &MemorySettings,
+        pressure: Arc<Callbacks>,
+    ) -> Arc<Self> {
+        let plan = device.plan();
+        let limits = Limits {
+            total: plan.device_heap_bytes,
+            largest_segment: plan.max_segment_bytes,
+            most_allocations: u64::from(plan.limits.max_memory_allocation_count),
+        };
+        let memory = Self {
+            state: Mutex::new(State {
+                core: Core::new(settings.conf.clone(), limits),
+                owned: BTreeSet::new(),
+            }),
+            has_pending: AtomicBool::new(false),
+            has_leaving: AtomicBool::new(false),
+            recorded: AtomicU8::new(NOT_RECORDED),
+            pressure,
+            info: info.clone(),
             staging,
+            exec: Arc::clone(exec),
+            device: Arc::clone(device),
+        };
+        memory.apply(settings);
+        let memory = Arc::new(memory);
+        for staging in &memory.staging {
+            staging.share_with(&memory);
         }
+        memory
     }
 
-    /// A block of at least `bytes`, with whatever content.
+    /// Puts settings in force; what is held stays.
+    pub(crate) fn apply(&self, settings: &MemorySettings) {
+        self.with(|state| {
+            state.core.set_conf(settings.conf.clone());
+            if let Some(fraction) = settings.fraction {
+                state.core.set_fraction(fraction);
+            }
+            state.core.set_cap(settings.limit);
+        });
+        self.record_history(settings.history.clone());
+    }
+
+    /// A block of at least `bytes`, with whatever content, for a stream.
     ///
-    /// Where the device is full, waits for the work in flight, whose memory may be free after it, and
-    /// gives idle staging memory back.
+    /// Where the device is full, gives back what is cached, and asks the program's pressure callbacks.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::OutOfMemory`].
-    pub(crate) fn allocate(&self, bytes: u64) -> Result<Block> {
+    /// [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory), with all figures.
+    pub(crate) fn allocate(
+        self: &Arc<Self>,
+        stream: &Arc<StreamCore>,
+        bytes: u64,
+        pool: Option<PoolId>,
+        site: &'static Location<'static>,
+    ) -> Result<Block> {
         self.device.check()?;
         if bytes == 0 {
             return Ok(Block::default());
         }
-        let size = self.rounded(bytes)?;
-        let segment = match self.segment(size) {
-            Err(error) if error.is_out_of_memory() => {
-                self.exec.synchronize()?;
-                for staging in &self.staging {
-                    staging.trim();
+        if self.has_pending.load(Ordering::Relaxed) {
+            self.exec.poll()?;
+        }
+        let mut request = Request::new(bytes, StreamKey(stream.id())).in_pool(pool);
+        let recorded = self.recorded.load(Ordering::Relaxed);
+        if recorded != NOT_RECORDED {
+            request = request.by(Context::capture(site, recorded == WITH_BACKTRACES));
+        }
+        let mut may_ask = !pressure::is_inside();
+        loop {
+            match self.step(&mut request)? {
+                Outcome::Block(found, segment) => {
+                    let block = self.block(stream, &found, segment);
+                    for ticket in &found.waits {
+                        stream.wait(ticket)?;
+                    }
+                    return Ok(block);
                 }
-                self.segment(size)
-                    .map_err(|error| self.full(bytes, error))?
+                Outcome::Wait(tickets) => self.make_way(&tickets)?,
+                Outcome::Exhausted(figures, refusal) => {
+                    let refusal = match refusal {
+                        Some(error) if !error.is_out_of_memory() => return Err(error),
+                        other => other,
+                    };
+                    if self.has_leaving.swap(false, Ordering::Relaxed) {
+                        self.exec.synchronize()?;
+                        continue;
+                    }
+                    let figures = self.completed(figures, refusal.as_ref());
+                    // Once a request, and never from inside a callback.
+                    if core::mem::replace(&mut may_ask, false) && self.pressure.ask(&figures) {
+                        continue;
+                    }
+                    return Err(self.give_up(&request, figures, refusal));
+                }
             }
-            other => other?,
-        };
-        Ok(Block {
-            segment: Some(segment),
-            offset: 0,
+        }
+    }
+
+    /// Lets the allocator go on with a request as far as it can without waiting.
+    fn step(&self, request: &mut Request) -> Result<Outcome> {
+        let mut released = Vec::new();
+        let outcome = self.with(|state| {
+            if let Some(pool) = request.pool()
+                && state.owned.insert(pool)
+            {
+                state.core.pool_retain(pool);
+            }
+            let core = &mut state.core;
+            let mut driver = Driver(&self.device);
+            match core.allocate(request, &mut driver, &Ticket::known_reached, &mut released) {
+                Step::Done(found) => {
+                    let segment = Arc::clone(core.segment_of(found.block));
+                    Outcome::Block(found, segment)
+                }
+                Step::Wait(tickets) => Outcome::Wait(tickets),
+                Step::Exhausted { figures, refusal } => Outcome::Exhausted(*figures, refusal),
+            }
+        });
+        self.let_go(released)?;
+        Ok(outcome)
+    }
+
+    fn block(
+        self: &Arc<Self>,
+        stream: &Arc<StreamCore>,
+        found: &Allocation<Ticket>,
+        segment: Arc<Segment>,
+    ) -> Block {
+        Block::new(Held {
+            id: found.block,
+            segment,
+            offset: found.offset,
+            owner: Arc::clone(stream),
+            last_use: AtomicU64::new(found.mark),
+            others: Mutex::default(),
+            home: Arc::clone(self),
         })
+    }
+
+    /// Waits for what the allocator wants finished, and gives idle host memory back, which may lie in
+    /// the same heap.
+    fn make_way(&self, tickets: &[Ticket]) -> Result<()> {
+        for ticket in tickets {
+            ticket.wait(None)?;
+        }
+        for staging in &self.staging {
+            staging.trim();
+        }
+        Ok(())
+    }
+
+    /// Gives segments back to the driver before it returns, whatever still uses them.
+    fn let_go(&self, released: Vec<Arc<Segment>>) -> Result<()> {
+        if released.iter().any(is_in_use) {
+            self.exec.synchronize()?;
+        }
+        drop(released);
+        Ok(())
+    }
+
+    /// Takes a block back, with the newest use by its own stream and the tickets of others.
+    pub(super) fn free(&self, id: BlockId, last_use: u64, uses: Vec<(StreamKey, Ticket)>) {
+        let mut released = Vec::new();
+        // The place of a drop is nowhere to be had.
+        let nobody = Context::default();
+        self.with(|state| {
+            let core = &mut state.core;
+            core.free(id, last_use, uses, &nobody, &mut released);
+        });
+        // A drop waits for nothing: what still runs keeps its segments.
+        if released.iter().any(is_in_use) {
+            self.has_leaving.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Gives what is cached back to the driver before it returns.
+    pub(crate) fn empty_cache(&self) -> Result<()> {
+        self.device.check()?;
+        let tickets = self.with(|state| state.core.empty_cache_begin());
+        for ticket in &tickets {
+            ticket.wait(None)?;
+        }
+        let mut released = Vec::new();
+        self.with(|state| {
+            let core = &mut state.core;
+            core.empty_cache_end(&Ticket::known_reached, &Context::default(), &mut released);
+        });
+        self.let_go(released)
+    }
+
+    pub(crate) fn stats(&self) -> MemoryStats {
+        *self.state.lock().core.stats()
+    }
+
+    pub(crate) fn change_stats(&self, change: fn(&mut MemoryStats)) {
+        self.with(|state| change(state.core.stats_mut()));
+    }
+
+    /// The segments and blocks, and what was recorded.
+    pub(crate) fn snapshot(&self, device: u32) -> MemorySnapshot {
+        let picture = self.state.lock().core.picture();
+        picture.develop(device)
+    }
+
+    /// Records what happens from now on, or no longer.
+    pub(crate) fn record_history(&self, options: Option<HistoryOptions>) {
+        let recorded = match &options {
+            None => NOT_RECORDED,
+            Some(options) if options.backtraces => WITH_BACKTRACES,
+            Some(_) => WITH_SITES,
+        };
+        self.with(|state| {
+            let core = &mut state.core;
+            match (options, core.history_mut()) {
+                (Some(options), Some(history)) => history.set_options(options),
+                (options, _) => core.set_history(options.map(History::new)),
+            }
+        });
+        self.recorded.store(recorded, Ordering::Relaxed);
+    }
+
+    pub(crate) fn private_pool_bytes(&self) -> Vec<(PoolId, u64)> {
+        self.state.lock().core.private_pool_bytes()
+    }
+
+    /// Gives up a private pool, for its owner.
+    pub(crate) fn release_pool(&self, pool: PoolId) {
+        self.with(|state| {
+            if state.owned.remove(&pool) {
+                state.core.pool_release(pool);
+            }
+        });
     }
 
     /// What the runtime holds of the device's memory, in bytes.
@@ -116,60 +326,59 @@ impl DeviceMemory {
         self.device.held_bytes()
     }
 
-    fn rounded(&self, bytes: u64) -> Result<u64> {
-        let most = self.device.plan().max_segment_bytes;
-        match bytes.checked_next_multiple_of(BLOCK_ALIGN) {
-            Some(size) if size <= most => Ok(size),
-            // Rounding up never makes a request fail that fits exactly.
-            _ if bytes <= most => Ok(bytes),
-            _ => Err(self.never_fits(bytes, most)),
+    /// Free and total memory.
+    pub(crate) fn info(&self) -> MemoryInfo {
+        self.device.memory_info(&self.info, self.held_bytes())
+    }
+
+    fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> R {
+        let mut state = self.state.lock();
+        let result = f(&mut state);
+        self.has_pending
+            .store(state.core.has_pending(), Ordering::Relaxed);
+        result
+    }
+
+    /// The allocator's figures, with what the device really has free, and the reason that the driver
+    /// gives.
+    fn completed(&self, figures: OutOfMemory, refusal: Option<&Error>) -> OutOfMemory {
+        let mut figures = figures;
+        figures.free = self.info().free;
+        let told = refusal
+            .and_then(Error::out_of_memory)
+            .map(|told| told.reason);
+        if let Some(reason) = told.filter(|_| figures.reason == OutOfMemoryReason::RefusedByDriver)
+        {
+            figures.reason = reason;
         }
-    }
-
-    fn segment(&self, size: u64) -> Result<Arc<Segment>> {
-        Segment::new(&self.device, size, MemoryRole::Device)
-    }
-
-    #[cold]
-    fn never_fits(&self, bytes: u64, most: u64) -> Error {
-        let text = format!(
-            "{} can never hold {bytes} bytes in one buffer: its largest buffer has {most} bytes; \
-             split the data over several buffers",
-            self.device.name()
-        );
-        let figures = self.figures(OutOfMemoryReason::NeverFits, bytes);
-        Error::new(ErrorKind::OutOfMemory, text).with_out_of_memory(figures)
-    }
-
-    #[cold]
-    fn full(&self, bytes: u64, error: Error) -> Error {
-        let reason = error.out_of_memory().map(|figures| figures.reason);
-        let reason = reason.unwrap_or(OutOfMemoryReason::RefusedByDriver);
-        let figures = self.figures(reason, bytes);
-        let (held, total) = (figures.reserved, figures.total);
-        let text = match reason {
-            OutOfMemoryReason::TooManyAllocations => format!(
-                "no room for {bytes} bytes: {error}; use fewer, larger buffers or drop some"
-            ),
-            _ => format!(
-                "no room for {bytes} bytes: {error}; this process holds {held} of the device's \
-                 {total} bytes; drop buffers, or close other programs that use the device"
-            ),
-        };
-        let raw = error.raw();
-        let error = Error::new(ErrorKind::OutOfMemory, text).with_out_of_memory(figures);
-        match raw {
-            Some(raw) => error.with_raw(raw),
-            None => error,
-        }
-    }
-
-    fn figures(&self, reason: OutOfMemoryReason, bytes: u64) -> OutOfMemory {
-        let mut figures = OutOfMemory::new(reason, bytes);
-        figures.total = self.device.plan().device_heap_bytes;
-        figures.reserved = self.held_bytes();
-        figures.allocated = figures.reserved;
-        figures.free = figures.total.saturating_sub(figures.reserved);
         figures
     }
+
+    #[cold]
+    fn give_up(&self, request: &Request, figures: OutOfMemory, refusal: Option<Error>) -> Error {
+        let circumstances = self.with(|state| {
+            state.core.give_up(request);
+            let core = &state.core;
+            let fraction_bytes = core.fraction_bytes();
+            Circumstances {
+                largest_buffer: self.device.plan().max_segment_bytes,
+                most_allocations: self.device.plan().limits.max_memory_allocation_count,
+                splits_are_bounded: core.conf().max_split_size().is_some(),
+                limit_is_fraction: fraction_bytes.is_some() && fraction_bytes == figures.limit,
+            }
+        });
+        exhausted::error(self.device.name(), figures, circumstances, refusal)
+    }
+}
+
+/// Whether queued work, or who waits for it, keeps a segment that its allocator has given up.
+fn is_in_use(segment: &Arc<Segment>) -> bool {
+    Arc::strong_count(segment) > 1
+}
+
+/// What came of a step.
+enum Outcome {
+    Block(Allocation<Ticket>, Arc<Segment>),
+    Wait(Vec<Ticket>),
+    Exhausted(OutOfMemory, Option<Error>),
 }

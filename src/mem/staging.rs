@@ -8,8 +8,9 @@
 //! when its last `Arc` goes, and the recording that uses it holds one until it has finished.
 #![allow(unsafe_code)]
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 
+use super::device::DeviceMemory;
 use crate::base::{fork, sync::Mutex};
 use crate::device::plan::MemoryRole;
 use crate::error::Result;
@@ -27,6 +28,8 @@ const CACHE_MAX: u64 = 64 << 20;
 pub(crate) struct Staging {
     role: MemoryRole,
     state: Mutex<State>,
+    /// What else may hold memory of the same heap idle.
+    neighbour: OnceLock<Weak<DeviceMemory>>,
     device: Arc<Device>,
 }
 
@@ -50,6 +53,7 @@ impl Staging {
         Arc::new(Self {
             role,
             state: Mutex::default(),
+            neighbour: OnceLock::new(),
             device: Arc::clone(device),
         })
     }
@@ -89,20 +93,30 @@ impl Staging {
     /// A new segment; where there is no room, in place of the idle ones.
     fn grow(&self, size: u64) -> Result<Arc<Segment>> {
         match Segment::new(&self.device, size, self.role) {
-            Err(error) if error.is_out_of_memory() && self.trim() => {
+            Err(error) if error.is_out_of_memory() => {
+                self.trim();
+                if let Some(memory) = self.neighbour.get().and_then(Weak::upgrade) {
+                    memory.empty_cache()?;
+                }
                 Segment::new(&self.device, size, self.role)
             }
             other => other,
         }
     }
 
-    /// Gives what is idle back to the driver; whether there was anything.
-    pub(crate) fn trim(&self) -> bool {
+    /// Has device memory make way where there is no room for more.
+    pub(super) fn share_with(&self, memory: &Arc<DeviceMemory>) {
+        // It is called once, when the device is opened.
+        let _ = self.neighbour.set(Arc::downgrade(memory));
+    }
+
+    /// Gives what is idle back to the driver.
+    pub(crate) fn trim(&self) {
         let mut state = self.state.lock();
         state.idle_bytes = 0;
         let idle = core::mem::take(&mut state.idle);
         drop(state);
-        !idle.is_empty()
+        drop(idle);
     }
 
     fn give_back(&self, segment: &Arc<Segment>) {

@@ -12,6 +12,10 @@ pub(super) struct Config {
     pub(super) visible_devices: Option<String>,
     pub(super) validation: bool,
     pub(super) without: FeatureSet,
+    /// Takes the place of the environment's settings of the allocator.
+    pub(super) alloc_conf: Option<String>,
+    /// Takes the place of the environment's limit on the memory of a device.
+    pub(super) memory_limit: Option<u64>,
 }
 
 /// Makes a [`Runtime`] with settings of its own.
@@ -65,6 +69,25 @@ impl RuntimeBuilder {
         for feature in features {
             self.0.without.insert(feature);
         }
+        self
+    }
+
+    /// Sets how device memory is cached, in the words of `PYTORCH_ALLOC_CONF`.
+    ///
+    /// It takes the place of the environment variable `VKACCEL_ALLOC_CONF`; see
+    /// [`AllocConf`](crate::alloc::AllocConf) for the keys. Settings that make no sense fail the first call
+    /// that asks for devices.
+    pub fn alloc_conf(mut self, settings: impl Into<String>) -> Self {
+        self.0.alloc_conf = Some(settings.into());
+        self
+    }
+
+    /// Sets the most bytes that the process may hold of each device's memory.
+    ///
+    /// It takes the place of the environment variable `VKACCEL_MEMORY_LIMIT`, and
+    /// [`set_memory_limit`](crate::memory::set_memory_limit) changes it for one device.
+    pub fn memory_limit(mut self, bytes: u64) -> Self {
+        self.0.memory_limit = Some(bytes);
         self
     }
 

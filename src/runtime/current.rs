@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::scope::ScopeStack;
 use super::{Runtime, RuntimeBuilder, Slot, Stream};
+use crate::alloc::PoolId;
 
 thread_local! {
     static THREAD: RefCell<Thread> = RefCell::default();
@@ -25,15 +26,25 @@ struct OfRuntime {
     entered: bool,
     device: u32,
     device_scopes: ScopeStack<u32>,
-    streams: Vec<OfDevice>,
+    devices: Vec<OfDevice>,
 }
 
-/// The stream that is current for one device.
+/// What is current for one device.
+#[derive(Default)]
 struct OfDevice {
     index: u32,
     /// The stream that was set; the device's default one without.
     stream: Option<Stream>,
     scopes: ScopeStack<Option<Stream>>,
+    /// The private pool that memory comes from; the device's shared ones without.
+    pool: Option<PoolId>,
+    pool_scopes: ScopeStack<Option<PoolId>>,
+}
+
+impl OfDevice {
+    fn has_no_scopes(&self) -> bool {
+        self.scopes.is_empty() && self.pool_scopes.is_empty()
+    }
 }
 
 /// Names a scope of a stream on its thread.
@@ -77,7 +88,7 @@ impl Thread {
                     entered: false,
                     device: 0,
                     device_scopes: ScopeStack::default(),
-                    streams: Vec::new(),
+                    devices: Vec::new(),
                 });
                 self.runtimes.len() - 1
             }
@@ -88,23 +99,21 @@ impl Thread {
 
 impl OfRuntime {
     fn of(&mut self, device: u32) -> &mut OfDevice {
-        let index = match self.streams.iter().position(|of| of.index == device) {
+        let index = match self.devices.iter().position(|of| of.index == device) {
             Some(index) => index,
             None => {
-                let scopes = ScopeStack::default();
-                self.streams.push(OfDevice {
+                self.devices.push(OfDevice {
                     index: device,
-                    stream: None,
-                    scopes,
+                    ..OfDevice::default()
                 });
-                self.streams.len() - 1
+                self.devices.len() - 1
             }
         };
-        &mut self.streams[index]
+        &mut self.devices[index]
     }
 
     fn has_no_scopes(&self) -> bool {
-        self.device_scopes.is_empty() && self.streams.iter().all(|of| of.scopes.is_empty())
+        self.device_scopes.is_empty() && self.devices.iter().all(OfDevice::has_no_scopes)
     }
 
     fn open_device_scope(&mut self, device: u32) -> u64 {
@@ -196,7 +205,7 @@ pub(super) fn stream(slot: &Arc<Slot>) -> Stream {
             .runtimes
             .iter()
             .find(|runtime| runtime.id == slot.runtime_id())?;
-        let of_device = current.streams.iter().find(|of| of.index == slot.index())?;
+        let of_device = current.devices.iter().find(|of| of.index == slot.index())?;
         of_device.stream.clone()
     })
     .flatten()
@@ -240,5 +249,47 @@ pub(super) fn close_stream_scope(scope: StreamScope) {
         let closed = of_device.scopes.close(scope.stream_scope);
         let before = closed.map(|before| core::mem::replace(&mut of_device.stream, before));
         Some((before, thread.take_left()))
+    });
+}
+
+/// The private pool that the thread takes memory of a device from, where one is entered.
+pub(super) fn pool(slot: &Slot) -> Option<PoolId> {
+    with(|thread| {
+        let current = thread.find(slot.runtime_id())?;
+        let of_device = current.devices.iter().find(|of| of.index == slot.index())?;
+        of_device.pool
+    })
+    .flatten()
+}
+
+/// Names a scope of a private pool on its thread.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PoolScope {
+    runtime: u64,
+    device: u32,
+    scope: u64,
+}
+
+pub(super) fn open_pool_scope(slot: &Slot, pool: PoolId) -> Option<PoolScope> {
+    let (runtime, device) = (slot.runtime_id(), slot.index());
+    with(|thread| {
+        let of_device = thread.of(runtime).of(device);
+        let before = of_device.pool.replace(pool);
+        let scope = of_device.pool_scopes.open(before);
+        PoolScope {
+            runtime,
+            device,
+            scope,
+        }
+    })
+}
+
+pub(super) fn close_pool_scope(scope: PoolScope) {
+    let _forgotten = with(|thread| {
+        let of_device = thread.find(scope.runtime)?.of(scope.device);
+        if let Some(before) = of_device.pool_scopes.close(scope.scope) {
+            of_device.pool = before;
+        }
+        Some(thread.take_left())
     });
 }

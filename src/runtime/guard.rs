@@ -2,8 +2,9 @@
 
 use core::marker::PhantomData;
 
-use super::current::{self, StreamScope};
-use super::{Runtime, Stream};
+use super::current::{self, PoolScope, StreamScope};
+use super::{Runtime, Slot, Stream};
+use crate::alloc::PoolId;
 
 /// Keeps a runtime current on its thread; see [`Runtime::enter`].
 ///
@@ -104,6 +105,30 @@ impl Drop for StreamGuard {
     fn drop(&mut self) {
         if let Some(scope) = self.scope {
             current::close_stream_scope(scope);
+        }
+    }
+}
+
+/// Takes memory of a device from a private pool, on its thread, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct PoolGuard {
+    scope: Option<PoolScope>,
+    thread: PhantomData<*const ()>,
+}
+
+impl PoolGuard {
+    pub(crate) fn new(slot: &Slot, pool: PoolId) -> Self {
+        Self {
+            scope: current::open_pool_scope(slot, pool),
+            thread: PhantomData,
+        }
+    }
+}
+
+impl Drop for PoolGuard {
+    fn drop(&mut self) {
+        if let Some(scope) = self.scope {
+            current::close_pool_scope(scope);
         }
     }
 }

@@ -5,6 +5,7 @@ mod builder;
 mod current;
 mod event;
 mod guard;
+mod memory;
 mod scope;
 mod slot;
 mod stream;
@@ -14,10 +15,12 @@ use std::ffi::OsStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
+use crate::alloc::{self, AllocConf, PoolId};
 use crate::base::{fork, sync::Mutex};
 use crate::device::select::{self, Candidate, Selection};
 use crate::device::{Device, DeviceArg, MemoryInfo, mask};
 use crate::error::{Error, ErrorKind, Result};
+use crate::mem::{MemorySettings, limit};
 use crate::rng::generator::Defaults;
 use crate::vk::Instance;
 use crate::vk::debug::{MessageSink, ValidationMessage};
@@ -26,6 +29,7 @@ use crate::vk::entry;
 pub use builder::RuntimeBuilder;
 pub(crate) use current::current_runtime;
 pub use event::Event;
+pub(crate) use guard::PoolGuard;
 pub use guard::{DeviceIndexGuard, RuntimeGuard, StreamGuard};
 pub(crate) use slot::{Opened, Slot};
 pub use stream::Stream;
@@ -278,13 +282,50 @@ impl Runtime {
             (None, None) => None,
         };
         let selection = select::select(&infos, list)?;
+        let settings = self.memory_settings()?;
         let slots = selection
             .visible
             .iter()
             .zip(0u32..)
-            .map(|(&position, index)| Slot::new(shared, index, position, &infos[position]))
+            .map(|(&position, index)| {
+                Slot::new(shared, index, position, &infos[position], &settings)
+            })
             .collect();
         Ok(Probed { selection, slots })
+    }
+
+    /// How the memory of each device is set at the start, by the builder or the environment.
+    fn memory_settings(&self) -> Result<MemorySettings> {
+        let config = &self.0.shared.config;
+        let variable =
+            |name| std::env::var_os(name).map(|text| text.to_string_lossy().into_owned());
+        let conf = config
+            .alloc_conf
+            .clone()
+            .or_else(|| variable(alloc::VARIABLE));
+        let limit = match config.memory_limit {
+            Some(bytes) => Some(bytes),
+            None => variable(limit::VARIABLE)
+                .map(|text| limit::parse(&text))
+                .transpose()?,
+        };
+        Ok(MemorySettings {
+            conf: conf.map_or_else(|| Ok(AllocConf::default()), |text| text.parse())?,
+            fraction: None,
+            limit,
+            history: None,
+        })
+    }
+
+    /// Gives what is cached on any device that is open back to its driver.
+    pub(crate) fn empty_caches(&self) -> Result<()> {
+        self.0.shared.check()?;
+        let slots = self.0.probed.get().map_or(&[][..], |probed| &probed.slots);
+        // The first error is the one to report; the others still get their turn.
+        slots.iter().fold(Ok(()), |result, slot| {
+            let emptied = slot.empty_cache();
+            result.and(emptied)
+        })
     }
 
     /// All visible devices; an error that says why where there is none.
@@ -377,4 +418,9 @@ fn count(slots: &[Arc<Slot>]) -> u32 {
 /// The thread's current stream of a device.
 pub(crate) fn current_stream(slot: &Arc<Slot>) -> Stream {
     current::stream(slot)
+}
+
+/// The private pool that the thread takes memory of a device from, where one is entered.
+pub(crate) fn current_pool(slot: &Slot) -> Option<PoolId> {
+    current::pool(slot)
 }

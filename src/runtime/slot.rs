@@ -11,7 +11,8 @@ use crate::device::plan::{MemoryRole, Plan};
 use crate::device::{Device, DeviceCapability, MemoryInfo};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::ExecDevice;
-use crate::mem::{DeviceMemory, Staging};
+use crate::mem::pressure::Callbacks;
+use crate::mem::{DeviceMemory, MemorySettings, Staging};
 use crate::rng::generator::GeneratorState;
 use crate::vk;
 
@@ -25,6 +26,8 @@ pub(crate) struct Slot {
     default_stream: Arc<NamedStream>,
     /// How many streams were made beside the default one.
     places: AtomicUsize,
+    pub(super) memory_settings: Mutex<MemorySettings>,
+    pub(super) pressure: Arc<Callbacks>,
     opened: Mutex<Option<Arc<Opened>>>,
     shared: Arc<Shared>,
 }
@@ -36,7 +39,7 @@ pub(crate) struct Slot {
 pub(crate) struct Opened {
     pub(crate) upload: Arc<Staging>,
     pub(crate) readback: Arc<Staging>,
-    pub(crate) memory: DeviceMemory,
+    pub(crate) memory: Arc<DeviceMemory>,
     pub(crate) exec: Arc<ExecDevice>,
     pub(crate) device: Arc<vk::Device>,
 }
@@ -56,6 +59,7 @@ impl Slot {
         index: u32,
         position: usize,
         info: &PhysicalInfo,
+        memory_settings: &MemorySettings,
     ) -> Arc<Self> {
         Arc::new(Self {
             index,
@@ -64,6 +68,8 @@ impl Slot {
             capability: DeviceCapability::new(info),
             default_stream: NamedStream::new(0, 0),
             places: AtomicUsize::new(0),
+            memory_settings: Mutex::new(memory_settings.clone()),
+            pressure: Arc::default(),
             opened: Mutex::new(None),
             shared: Arc::clone(shared),
         })
@@ -136,13 +142,21 @@ impl Slot {
         let upload = Staging::new(&device, MemoryRole::Upload);
         let readback = Staging::new(&device, MemoryRole::Readback);
         let staging = [Arc::clone(&upload), Arc::clone(&readback)];
+        let settings = self.memory_settings();
+        let pressure = Arc::clone(&self.pressure);
         Ok(Opened {
             upload,
             readback,
-            memory: DeviceMemory::new(&device, &exec, staging),
+            memory: DeviceMemory::new(&device, &exec, &self.info, staging, &settings, pressure),
             exec,
             device,
         })
+    }
+
+    /// The opened device, where it is open.
+    pub(super) fn existing(&self) -> Result<Option<Arc<Opened>>> {
+        self.shared.check()?;
+        Ok(self.opened.lock().clone())
     }
 
     /// Finds the device again in another instance.
@@ -176,18 +190,14 @@ impl Slot {
 
     /// Waits for all work of the device; there is none while it is not open.
     pub(super) fn synchronize(&self) -> Result<()> {
-        self.shared.check()?;
-        let opened = self.opened.lock().clone();
-        opened.map_or(Ok(()), |opened| opened.exec.synchronize())
+        self.existing()?
+            .map_or(Ok(()), |opened| opened.exec.synchronize())
     }
 
     /// Free and total memory, from queries alone.
     pub(super) fn memory_info(&self) -> Result<MemoryInfo> {
-        self.shared.check()?;
-        let opened = self.opened.lock().clone();
-        if let Some(opened) = opened {
-            let held = opened.memory.held_bytes();
-            return Ok(opened.device.memory_info(&self.info, held));
+        if let Some(opened) = self.existing()? {
+            return Ok(opened.memory.info());
         }
         let instance = self.shared.instance()?;
         let physical = self.find(&instance)?;

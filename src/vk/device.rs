@@ -277,6 +277,11 @@ impl Device {
         self.held_bytes.load(Ordering::Relaxed)
     }
 
+    /// How many allocations the driver holds for us.
+    pub(crate) fn held_count(&self) -> u32 {
+        self.held_count.load(Ordering::Relaxed)
+    }
+
     /// Gives an allocation of `heap` back to the driver.
     pub(crate) fn release(&self, allocation: Allocation, heap: u32) {
         let size_bytes = allocation.size();

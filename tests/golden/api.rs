@@ -3,12 +3,19 @@
 use core::time::Duration;
 
 use crate::{
-    Device, DeviceArg, DeviceCapability, DeviceIndexGuard, Event, Result, Runtime, Stream,
+    Device, DeviceArg, DeviceCapability, DeviceIndexGuard, Event, MemPool, PoolId, Result, Runtime,
+    Stream,
 };
 
 pub use crate::api::root::with_device;
 
-pub use self::memory::get_memory_info;
+pub use self::memory::{
+    allocator_settings, empty_cache, get_memory_info, get_per_process_memory_fraction,
+    max_memory_allocated, max_memory_reserved, memory_allocated, memory_limit, memory_reserved,
+    memory_snapshot, memory_stats, memory_summary, on_pressure, private_pool_bytes,
+    record_memory_history, reset_accumulated_memory_stats, reset_peak_memory_stats,
+    set_allocator_settings, set_memory_limit, set_per_process_memory_fraction,
+};
 
 /// What is written by hand for `root`: a body for each declared entry.
 pub(crate) trait RootBodies {
@@ -424,12 +431,50 @@ pub fn device_index(device: impl Into<DeviceArg>) -> Result<DeviceIndexGuard> {
 ///
 /// All sizes are in bytes. The functions are at the root of the crate too.
 pub mod memory {
-    use crate::{DeviceArg, MemoryInfo, Result, Runtime};
+    use crate::{
+        DeviceArg, HistoryOptions, MemoryInfo, MemorySnapshot, MemoryStats, PoolId, Result, Runtime,
+    };
+
+    pub use crate::api::memory::on_pressure;
 
     /// What is written by hand for `memory`: a body for each declared entry.
     pub(crate) trait MemoryBodies {
         #[track_caller]
         fn get_memory_info(&self, device: DeviceArg) -> Result<MemoryInfo>;
+        #[track_caller]
+        fn empty_cache(&self) -> Result<()>;
+        #[track_caller]
+        fn memory_stats(&self, device: DeviceArg) -> Result<MemoryStats>;
+        #[track_caller]
+        fn change_memory_stats(
+            &self,
+            device: DeviceArg,
+            change: fn(&mut MemoryStats),
+        ) -> Result<()>;
+        #[track_caller]
+        fn set_per_process_memory_fraction(&self, fraction: f64, device: DeviceArg) -> Result<()>;
+        #[track_caller]
+        fn get_per_process_memory_fraction(&self, device: DeviceArg) -> Result<f64>;
+        #[track_caller]
+        fn set_memory_limit(&self, bytes: Option<u64>, device: DeviceArg) -> Result<()>;
+        #[track_caller]
+        fn memory_limit(&self, device: DeviceArg) -> Result<Option<u64>>;
+        #[track_caller]
+        fn set_allocator_settings(&self, settings: &str, device: DeviceArg) -> Result<()>;
+        #[track_caller]
+        fn allocator_settings(&self, device: DeviceArg) -> Result<String>;
+        #[track_caller]
+        fn memory_summary(&self, device: DeviceArg, abbreviated: bool) -> Result<String>;
+        #[track_caller]
+        fn memory_snapshot(&self, device: DeviceArg) -> Result<MemorySnapshot>;
+        #[track_caller]
+        fn record_memory_history(
+            &self,
+            options: Option<HistoryOptions>,
+            device: DeviceArg,
+        ) -> Result<()>;
+        #[track_caller]
+        fn private_pool_bytes(&self, device: DeviceArg) -> Result<Vec<(PoolId, u64)>>;
     }
 
     /// The memory of a device that is free now, and all it has, in bytes.
@@ -469,6 +514,638 @@ pub mod memory {
     #[track_caller]
     pub fn get_memory_info(device: impl Into<DeviceArg>) -> Result<MemoryInfo> {
         MemoryBodies::get_memory_info(&Runtime::current(), device.into())
+    }
+
+    /// Gives cached memory that no buffer uses back to the driver, on every device that is open.
+    ///
+    /// Waits for the work in flight first, since memory that a queued command uses can't go. A segment
+    /// goes back if all of it is free; what is in between buffers stays. Buffers are untouched. It frees
+    /// room for other programs, and costs the next allocations the driver's time; inside one program there
+    /// is seldom a reason to call it, since the allocator does the same before it reports that memory
+    /// is exhausted.
+    ///
+    /// In PyTorch: `torch.accelerator.memory.empty_cache`.
+    ///
+    /// # Errors
+    ///
+    /// - [`DeviceLost`](crate::ErrorKind::DeviceLost): A device was lost; every later call that
+    ///   uses it says so too.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let buffer = vkaccel::Buffer::<u32>::zeroed(1 << 20)?;
+    /// drop(buffer);
+    /// vkaccel::memory::empty_cache()?;
+    /// assert_eq!(vkaccel::memory::memory_reserved(None)?, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "torch.accelerator.memory.empty_cache")]
+    #[track_caller]
+    pub fn empty_cache() -> Result<()> {
+        MemoryBodies::empty_cache(&Runtime::current())
+    }
+
+    /// The statistics of the device's allocator.
+    ///
+    /// Empty ([`MemoryStats::is_empty`](crate::MemoryStats)) until the device has its allocator, which is
+    /// when it is opened. Opens nothing. The figures are one moment's: they fit each other.
+    ///
+    /// In PyTorch: `torch.accelerator.memory.memory_stats`. A record with typed fields, which gives
+    /// torch's flat map with `iter` and `to_map`. The family that torch's pages call `allocated`
+    /// and its dictionary `allocation` is found under both names. Whether there is an allocator is
+    /// asked of each device.
+    ///
+    /// # Errors
+    ///
+    /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the
+    ///   text says what was given and what there is.
+    /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
+    /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
+    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
+    ///   runtime was built with, makes no sense.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let buffer = vkaccel::Buffer::<u8>::zeroed(1000)?;
+    /// let stats = vkaccel::memory::memory_stats(None)?;
+    /// assert_eq!(stats.allocated_bytes.all.current, 1024);
+    /// assert_eq!(stats.get("allocated_bytes.all.current"), Some(1024));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "torch.accelerator.memory.memory_stats")]
+    #[track_caller]
+    pub fn memory_stats(device: impl Into<DeviceArg>) -> Result<MemoryStats> {
+        MemoryBodies::memory_stats(&Runtime::current(), device.into())
+    }
+
+    /// The bytes that buffers of the device hold now, rounding included.
+    ///
+    /// It is `allocated_bytes.all.current` of [`memory_stats`].
+    ///
+    /// In PyTorch: `torch.accelerator.memory.memory_allocated`.
+    ///
+    /// # Errors
+    ///
+    /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the
+    ///   text says what was given and what there is.
+    /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
+    /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
+    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
+    ///   runtime was built with, makes no sense.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let before = vkaccel::memory::memory_allocated(None)?;
+    /// let _buffer = vkaccel::Buffer::<u8>::zeroed(1)?;
+    /// assert_eq!(vkaccel::memory::memory_allocated(None)?, before + 512);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "torch.accelerator.memory.memory_allocated")]
+    #[track_caller]
+    pub fn memory_allocated(device: impl Into<DeviceArg>) -> Result<u64> {
+        let stats = MemoryBodies::memory_stats(&Runtime::current(), device.into())?;
+        Ok(stats.allocated_bytes.all.current)
+    }
+
+    /// The most bytes that buffers of the device held at a time.
+    ///
+    /// Since the start, or the last [`reset_peak_memory_stats`].
+    ///
+    /// It is `allocated_bytes.all.peak` of [`memory_stats`].
+    ///
+    /// In PyTorch: `torch.accelerator.memory.max_memory_allocated`.
+    ///
+    /// # Errors
+    ///
+    /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the
+    ///   text says what was given and what there is.
+    /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
+    /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
+    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
+    ///   runtime was built with, makes no sense.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// drop(vkaccel::Buffer::<u8>::zeroed(4096)?);
+    /// assert!(vkaccel::memory::max_memory_allocated(None)? >= 4096);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "torch.accelerator.memory.max_memory_allocated")]
+    #[track_caller]
+    pub fn max_memory_allocated(device: impl Into<DeviceArg>) -> Result<u64> {
+        let stats = MemoryBodies::memory_stats(&Runtime::current(), device.into())?;
+        Ok(stats.allocated_bytes.all.peak)
+    }
+
+    /// The bytes that the allocator holds from the driver now, in use or cached.
+    ///
+    /// It is `reserved_bytes.all.current` of [`memory_stats`].
+    ///
+    /// In PyTorch: `torch.accelerator.memory.memory_reserved`.
+    ///
+    /// # Errors
+    ///
+    /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the
+    ///   text says what was given and what there is.
+    /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
+    /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
+    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
+    ///   runtime was built with, makes no sense.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let _buffer = vkaccel::Buffer::<u8>::zeroed(1)?;
+    /// assert_eq!(vkaccel::memory::memory_reserved(None)?, 2 << 20);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "torch.accelerator.memory.memory_reserved")]
+    #[track_caller]
+    pub fn memory_reserved(device: impl Into<DeviceArg>) -> Result<u64> {
+        let stats = MemoryBodies::memory_stats(&Runtime::current(), device.into())?;
+        Ok(stats.reserved_bytes.all.current)
+    }
+
+    /// The most bytes that the allocator held from the driver at a time.
+    ///
+    /// Since the start, or the last [`reset_peak_memory_stats`].
+    ///
+    /// It is `reserved_bytes.all.peak` of [`memory_stats`].
+    ///
+    /// In PyTorch: `torch.accelerator.memory.max_memory_reserved`.
+    ///
+    /// # Errors
+    ///
+    /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the
+    ///   text says what was given and what there is.
+    /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
+    /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
+    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
+    ///   runtime was built with, makes no sense.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let _buffer = vkaccel::Buffer::<u8>::zeroed(1)?;
+    /// assert!(vkaccel::memory::max_memory_reserved(None)? >= 2 << 20);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "torch.accelerator.memory.max_memory_reserved")]
+    #[track_caller]
+    pub fn max_memory_reserved(device: impl Into<DeviceArg>) -> Result<u64> {
+        let stats = MemoryBodies::memory_stats(&Runtime::current(), device.into())?;
+        Ok(stats.reserved_bytes.all.peak)
+    }
+
+    /// Sets every peak of the device's statistics to the current value.
+    ///
+    /// Does nothing while the device has no allocator.
+    ///
+    /// In PyTorch: `torch.accelerator.memory.reset_peak_memory_stats`.
+    ///
+    /// # Errors
+    ///
+    /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the
+    ///   text says what was given and what there is.
+    /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
+    /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
+    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
+    ///   runtime was built with, makes no sense.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// drop(vkaccel::Buffer::<u8>::zeroed(4096)?);
+    /// vkaccel::memory::reset_peak_memory_stats(None)?;
+    /// assert_eq!(vkaccel::memory::max_memory_allocated(None)?, vkaccel::memory::memory_allocated(None)?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "torch.accelerator.memory.reset_peak_memory_stats")]
+    #[track_caller]
+    pub fn reset_peak_memory_stats(device: impl Into<DeviceArg>) -> Result<()> {
+        MemoryBodies::change_memory_stats(
+            &Runtime::current(),
+            device.into(),
+            MemoryStats::reset_peak,
+        )
+    }
+
+    /// Sets the running sums and the event counters of the device's statistics to 0.
+    ///
+    /// Does nothing while the device has no allocator.
+    ///
+    /// In PyTorch: `torch.accelerator.memory.reset_accumulated_memory_stats`.
+    ///
+    /// # Errors
+    ///
+    /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the
+    ///   text says what was given and what there is.
+    /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
+    /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
+    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
+    ///   runtime was built with, makes no sense.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// drop(vkaccel::Buffer::<u8>::zeroed(4096)?);
+    /// vkaccel::memory::reset_accumulated_memory_stats(None)?;
+    /// assert_eq!(vkaccel::memory::memory_stats(None)?.allocated.all.allocated, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "torch.accelerator.memory.reset_accumulated_memory_stats")]
+    #[track_caller]
+    pub fn reset_accumulated_memory_stats(device: impl Into<DeviceArg>) -> Result<()> {
+        MemoryBodies::change_memory_stats(
+            &Runtime::current(),
+            device.into(),
+            MemoryStats::reset_accumulated,
+        )
+    }
+
+    /// Bounds what this process may hold of the device's memory, as a part of all there is.
+    ///
+    /// From 0 (nothing) to 1 (all, which is where it starts). What is held already stays; the next request
+    /// that would exceed the bound gives cached memory back first, and then fails with
+    /// [`OutOfMemoryReason::OverLimit`](crate::OutOfMemoryReason), without asking the driver. It holds for
+    /// the device's segments, not for pinned host memory. Opens nothing: a bound for a device that is not
+    /// open takes effect when it is.
+    ///
+    /// An extension, asked for in
+    /// [pytorch/pytorch#69688](https://github.com/pytorch/pytorch/issues/69688).
+    ///
+    /// # Errors
+    ///
+    /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the
+    ///   text says what was given and what there is.
+    /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
+    /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
+    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
+    ///   runtime was built with, makes no sense.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): `fraction` is no number from 0 to
+    ///   1.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// vkaccel::memory::set_per_process_memory_fraction(0.5, None)?;
+    /// assert_eq!(vkaccel::memory::get_per_process_memory_fraction(None)?, 0.5);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn set_per_process_memory_fraction(
+        fraction: f64,
+        device: impl Into<DeviceArg>,
+    ) -> Result<()> {
+        MemoryBodies::set_per_process_memory_fraction(&Runtime::current(), fraction, device.into())
+    }
+
+    /// The part of the device's memory that this process may hold; 1 unless it was set.
+    ///
+    /// An extension: PyTorch has nothing like it.
+    ///
+    /// # Errors
+    ///
+    /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the
+    ///   text says what was given and what there is.
+    /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
+    /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
+    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
+    ///   runtime was built with, makes no sense.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// assert_eq!(vkaccel::memory::get_per_process_memory_fraction(None)?, 1.0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn get_per_process_memory_fraction(device: impl Into<DeviceArg>) -> Result<f64> {
+        MemoryBodies::get_per_process_memory_fraction(&Runtime::current(), device.into())
+    }
+
+    /// Sets the most bytes that this process may hold of the device's memory.
+    ///
+    /// `None` lifts the limit. As [`set_per_process_memory_fraction`], in bytes; where both are set, both hold. A refused request
+    /// counts in `num_oom_rejections`. The environment variable `VKACCEL_MEMORY_LIMIT` (bytes, or a number
+    /// with `KiB`, `MiB` or `GiB`) sets it for every device of the process from the start.
+    ///
+    /// An extension, asked for in
+    /// [pytorch/pytorch#166802](https://github.com/pytorch/pytorch/issues/166802).
+    ///
+    /// # Errors
+    ///
+    /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the
+    ///   text says what was given and what there is.
+    /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
+    /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
+    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
+    ///   runtime was built with, makes no sense.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// vkaccel::memory::set_memory_limit(Some(1 << 30), None)?;
+    /// assert_eq!(vkaccel::memory::memory_limit(None)?, Some(1 << 30));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn set_memory_limit(bytes: Option<u64>, device: impl Into<DeviceArg>) -> Result<()> {
+        MemoryBodies::set_memory_limit(&Runtime::current(), bytes, device.into())
+    }
+
+    /// The most bytes that this process may hold of the device's memory, where a limit is set.
+    ///
+    /// An extension: PyTorch has nothing like it.
+    ///
+    /// # Errors
+    ///
+    /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the
+    ///   text says what was given and what there is.
+    /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
+    /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
+    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
+    ///   runtime was built with, makes no sense.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// assert_eq!(vkaccel::memory::memory_limit(None)?, None);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn memory_limit(device: impl Into<DeviceArg>) -> Result<Option<u64>> {
+        MemoryBodies::memory_limit(&Runtime::current(), device.into())
+    }
+
+    /// Changes how the device's memory is cached, in the words of `PYTORCH_ALLOC_CONF`.
+    ///
+    /// A list of `key:value`, separated by commas; what it does not name goes back to its default. See
+    /// [`AllocConf`](crate::alloc::AllocConf) for the keys. It takes effect with the next request; memory
+    /// that is held already stays as it is. At the start the settings are those of
+    /// [`RuntimeBuilder::alloc_conf`](crate::RuntimeBuilder), else of the environment variable
+    /// `VKACCEL_ALLOC_CONF`. Opens nothing.
+    ///
+    /// An extension: PyTorch has nothing like it.
+    ///
+    /// # Errors
+    ///
+    /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the
+    ///   text says what was given and what there is.
+    /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
+    /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
+    /// - [`Config`](crate::ErrorKind::Config): `settings` has a key or value that makes no sense,
+    ///   or one that is not supported here; the text says why.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// vkaccel::memory::set_allocator_settings("max_split_size_mb:64", None)?;
+    /// assert_eq!(vkaccel::memory::allocator_settings(None)?, "max_split_size_mb:64");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn set_allocator_settings(settings: &str, device: impl Into<DeviceArg>) -> Result<()> {
+        MemoryBodies::set_allocator_settings(&Runtime::current(), settings, device.into())
+    }
+
+    /// The settings in force that differ from the defaults, in the words of `PYTORCH_ALLOC_CONF`.
+    ///
+    /// An extension: PyTorch has nothing like it.
+    ///
+    /// # Errors
+    ///
+    /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the
+    ///   text says what was given and what there is.
+    /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
+    /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
+    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
+    ///   runtime was built with, makes no sense.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// println!("settings: {}", vkaccel::memory::allocator_settings(None)?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn allocator_settings(device: impl Into<DeviceArg>) -> Result<String> {
+        MemoryBodies::allocator_settings(&Runtime::current(), device.into())
+    }
+
+    /// A table of the device's memory, for people to read.
+    ///
+    /// The settings in force, every statistic in units that people read, and what the memory that is held is
+    /// used for. An abbreviated one leaves out the pools. Opens nothing. It is what
+    /// `torch.cuda.memory_summary` prints.
+    ///
+    /// An extension, asked for in
+    /// [pytorch/pytorch#189014](https://github.com/pytorch/pytorch/issues/189014).
+    ///
+    /// # Errors
+    ///
+    /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the
+    ///   text says what was given and what there is.
+    /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
+    /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
+    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
+    ///   runtime was built with, makes no sense.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// println!("{}", vkaccel::memory::memory_summary(None, true)?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn memory_summary(device: impl Into<DeviceArg>, abbreviated: bool) -> Result<String> {
+        MemoryBodies::memory_summary(&Runtime::current(), device.into(), abbreviated)
+    }
+
+    /// The segments and blocks of the device's memory, and what was recorded of it.
+    ///
+    /// The same moment for all of it. Without segments while the device is not open. It is what
+    /// `torch.cuda.memory._snapshot` gives.
+    ///
+    /// An extension, asked for in
+    /// [pytorch/pytorch#189014](https://github.com/pytorch/pytorch/issues/189014).
+    ///
+    /// # Errors
+    ///
+    /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the
+    ///   text says what was given and what there is.
+    /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
+    /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
+    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
+    ///   runtime was built with, makes no sense.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let _buffer = vkaccel::Buffer::<u8>::zeroed(1000)?;
+    /// let snapshot = vkaccel::memory::memory_snapshot(None)?;
+    /// assert_eq!(snapshot.segments[0].blocks[0].requested_size, 1000);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn memory_snapshot(device: impl Into<DeviceArg>) -> Result<MemorySnapshot> {
+        MemoryBodies::memory_snapshot(&Runtime::current(), device.into())
+    }
+
+    /// Records what the device's allocator does from now on; `None` stops and forgets.
+    ///
+    /// Each entry knows the place of the call, and the stack where the options ask for it. The newest
+    /// entries are kept, as many as the options say. [`memory_snapshot`] gives them. Off at the start, and
+    /// then free of cost. Opens nothing. It is what `torch.cuda.memory._record_memory_history` does.
+    ///
+    /// An extension, asked for in
+    /// [pytorch/pytorch#186260](https://github.com/pytorch/pytorch/issues/186260).
+    ///
+    /// # Errors
+    ///
+    /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the
+    ///   text says what was given and what there is.
+    /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
+    /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
+    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
+    ///   runtime was built with, makes no sense.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// vkaccel::memory::record_memory_history(Some(vkaccel::HistoryOptions::default()), None)?;
+    /// drop(vkaccel::Buffer::<u8>::zeroed(1000)?);
+    /// assert!(!vkaccel::memory::memory_snapshot(None)?.history.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn record_memory_history(
+        options: Option<HistoryOptions>,
+        device: impl Into<DeviceArg>,
+    ) -> Result<()> {
+        MemoryBodies::record_memory_history(&Runtime::current(), options, device.into())
+    }
+
+    /// The bytes that each private pool holds from the driver.
+    ///
+    /// Sorted by id; the memory counts in `reserved_bytes` of [`memory_stats`] too.
+    ///
+    /// An extension: PyTorch has nothing like it.
+    ///
+    /// # Errors
+    ///
+    /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the
+    ///   text says what was given and what there is.
+    /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
+    /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
+    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
+    ///   runtime was built with, makes no sense.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let pool = vkaccel::MemPool::new(None)?;
+    /// let _buffer = pool.scope(|| vkaccel::Buffer::<u8>::zeroed(1))?;
+    /// assert_eq!(vkaccel::memory::private_pool_bytes(None)?, [(pool.id(), 2 << 20)]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn private_pool_bytes(device: impl Into<DeviceArg>) -> Result<Vec<(PoolId, u64)>> {
+        MemoryBodies::private_pool_bytes(&Runtime::current(), device.into())
     }
 }
 
@@ -845,6 +1522,30 @@ pub mod random {
     #[track_caller]
     pub fn set_offset(offset: u64, device: impl Into<DeviceArg>) -> Result<()> {
         RandomBodies::set_offset(&Runtime::current(), offset, device.into())
+    }
+}
+
+/// What is written by hand for `MemPool`: a body for each declared entry.
+pub(crate) trait MemPoolBodies {
+    fn id(&self) -> PoolId;
+}
+
+impl MemPool {
+    /// What tells the pool from every other of the process.
+    ///
+    /// An extension: PyTorch has nothing like it.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// let pool = vkaccel::MemPool::new(None)?;
+    /// assert_ne!(pool.id(), vkaccel::MemPool::new(None)?.id());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn id(&self) -> PoolId {
+        MemPoolBodies::id(self)
     }
 }
 

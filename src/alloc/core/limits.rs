@@ -68,6 +68,11 @@ impl<S, T> Core<S, T> {
         self.allowed.fraction.map_or(1.0, |(fraction, _)| fraction)
     }
 
+    /// The bytes of the memory fraction in force, where one is set.
+    pub(crate) fn fraction_bytes(&self) -> Option<u64> {
+        self.allowed.fraction.map(|(_, bytes)| bytes)
+    }
+
     /// Limits what is reserved to a number of bytes, or no longer.
     pub(crate) fn set_cap(&mut self, bytes: Option<u64>) {
         self.allowed.cap = bytes;

@@ -120,6 +120,16 @@ impl<S, T: Clone> Core<S, T> {
         self.stats.reset_accumulated();
     }
 
+    /// The statistics, to be reset.
+    pub(crate) fn stats_mut(&mut self) -> &mut MemoryStats {
+        &mut self.stats
+    }
+
+    /// Whether blocks that were given back wait for other streams.
+    pub(crate) fn has_pending(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
     /// The segment that a block lies in.
     pub(crate) fn segment_of(&self, block: BlockId) -> &S {
         &self.segments[self.blocks[block].segment].handle

@@ -61,6 +61,11 @@ impl Request {
         }
     }
 
+    /// The private pool that it is for.
+    pub(crate) fn pool(&self) -> Option<PoolId> {
+        self.pool
+    }
+
     /// The same, from a private pool.
     pub(crate) fn in_pool(mut self, pool: Option<PoolId>) -> Self {
         self.pool = pool;

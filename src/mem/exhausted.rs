@@ -1,0 +1,218 @@
+//! What an out-of-memory error says: what was asked, what there is, and what to do about it.
+
+use core::fmt::Write as _;
+
+use crate::error::{Error, ErrorKind, OutOfMemory, OutOfMemoryReason};
+
+/// What the text needs beyond the figures.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Circumstances {
+    /// The largest buffer that the device can have, in bytes.
+    pub(super) largest_buffer: u64,
+    /// The most allocations that the device can hold.
+    pub(super) most_allocations: u32,
+    /// Whether `max_split_size_mb` is set.
+    pub(super) splits_are_bounded: bool,
+    /// Whether the limit is a part of the device's memory, not a number of bytes.
+    pub(super) limit_is_fraction: bool,
+}
+
+/// The error of a request that can't be had.
+#[cold]
+pub(super) fn error(
+    device: &str,
+    figures: OutOfMemory,
+    circumstances: Circumstances,
+    cause: Option<Error>,
+) -> Error {
+    let mut text = format!("{device} has no room for {}: ", bytes(figures.requested));
+    text += &reason(&figures, circumstances, cause.as_ref());
+    let _ = write!(
+        text,
+        ". Of its {}, {} are free; this process holds {}: {} in buffers, {} cached, the largest free \
+         piece of it {}. ",
+        bytes(figures.total),
+        bytes(figures.free),
+        bytes(figures.reserved),
+        bytes(figures.allocated),
+        bytes(figures.cached),
+        bytes(figures.largest_free_block),
+    );
+    text += advice(&figures, circumstances);
+    let error = Error::new(ErrorKind::OutOfMemory, text).with_out_of_memory(figures);
+    match cause.as_ref().and_then(Error::raw) {
+        Some(raw) => error.with_raw(raw),
+        None => error,
+    }
+}
+
+fn reason(figures: &OutOfMemory, circumstances: Circumstances, cause: Option<&Error>) -> String {
+    match figures.reason {
+        OutOfMemoryReason::NeverFits => format!(
+            "its largest buffer has {}",
+            bytes(circumstances.largest_buffer)
+        ),
+        OutOfMemoryReason::FullNow => "its memory is full now".to_owned(),
+        OutOfMemoryReason::OverLimit => format!(
+            "this process may hold {} of its memory",
+            figures.limit.map_or_else(
+                || "no more".to_owned(),
+                |limit| format!("{} at most", bytes(limit))
+            )
+        ),
+        OutOfMemoryReason::TooManyAllocations => format!(
+            "it can hold {} allocations, and does",
+            circumstances.most_allocations
+        ),
+        OutOfMemoryReason::RefusedByDriver => match cause {
+            Some(cause) => format!("the driver refused ({cause})"),
+            None => "the driver refused".to_owned(),
+        },
+    }
+}
+
+fn advice(figures: &OutOfMemory, circumstances: Circumstances) -> &'static str {
+    match figures.reason {
+        OutOfMemoryReason::NeverFits => "Split the data over several buffers.",
+        OutOfMemoryReason::OverLimit if circumstances.limit_is_fraction => {
+            "Drop buffers, or raise the limit with set_per_process_memory_fraction."
+        }
+        OutOfMemoryReason::OverLimit => {
+            "Drop buffers, or raise the limit with set_memory_limit or VKACCEL_MEMORY_LIMIT."
+        }
+        OutOfMemoryReason::TooManyAllocations => {
+            "Use fewer, larger buffers, drop some, or call empty_cache."
+        }
+        _ if is_fragmented(figures) && !circumstances.splits_are_bounded => {
+            "The cache has the bytes, but in pieces: set max_split_size_mb in VKACCEL_ALLOC_CONF, or \
+             allocate large buffers first."
+        }
+        _ if is_fragmented(figures) => {
+            "The cache has the bytes, but in pieces: allocate large buffers first, or set another \
+             max_split_size_mb."
+        }
+        _ if others_hold_most(figures) => {
+            "Most of the rest is held by others: close programs that use the device, or use another \
+             device."
+        }
+        _ => "Drop buffers, or work in smaller pieces.",
+    }
+}
+
+/// Whether there is enough in the cache, in too small pieces.
+fn is_fragmented(figures: &OutOfMemory) -> bool {
+    figures.cached >= figures.requested && figures.largest_free_block < figures.requested
+}
+
+fn others_hold_most(figures: &OutOfMemory) -> bool {
+    let others = figures
+        .total
+        .saturating_sub(figures.free)
+        .saturating_sub(figures.reserved);
+    others > figures.reserved && others >= figures.requested
+}
+
+/// A number of bytes as people read it, with the exact one where that says more.
+fn bytes(count: u64) -> String {
+    const UNITS: [(u32, &str); 3] = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    for (shift, unit) in UNITS {
+        let whole = count >> shift;
+        if whole > 0 {
+            if count == whole << shift {
+                return format!("{whole} {unit}");
+            }
+            let hundredths = (u128::from(count) * 100) >> shift;
+            return format!(
+                "{}.{:02} {unit} ({count} bytes)",
+                hundredths / 100,
+                hundredths % 100
+            );
+        }
+    }
+    format!("{count} bytes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn figures(reason: OutOfMemoryReason) -> OutOfMemory {
+        OutOfMemory {
+            requested: 64 * MIB,
+            free: 10 * MIB,
+            total: 1024 * MIB,
+            allocated: 900 * MIB,
+            reserved: 1000 * MIB,
+            cached: 100 * MIB,
+            largest_free_block: 80 * MIB,
+            ..OutOfMemory::new(reason, 0)
+        }
+    }
+
+    fn text(figures: OutOfMemory, circumstances: Circumstances) -> String {
+        error("vulkan:0", figures, circumstances, None).to_string()
+    }
+
+    #[test]
+    fn every_figure_is_in_the_text() {
+        let text = text(
+            figures(OutOfMemoryReason::FullNow),
+            Circumstances::default(),
+        );
+        assert_eq!(
+            text,
+            "vulkan:0 has no room for 64 MiB: its memory is full now. Of its 1 GiB, 10 MiB are free; \
+             this process holds 1000 MiB: 900 MiB in buffers, 100 MiB cached, the largest free piece \
+             of it 80 MiB. Drop buffers, or work in smaller pieces."
+        );
+    }
+
+    #[test]
+    fn advice_fits_the_settings_in_force() {
+        let mut fragmented = figures(OutOfMemoryReason::FullNow);
+        fragmented.largest_free_block = MIB;
+        let mut circumstances = Circumstances::default();
+        assert!(text(fragmented.clone(), circumstances).contains("set max_split_size_mb"));
+        circumstances.splits_are_bounded = true;
+        assert!(!text(fragmented, circumstances).contains("set max_split_size_mb in"));
+
+        let mut over = figures(OutOfMemoryReason::OverLimit);
+        over.limit = Some(1000 * MIB);
+        let by_bytes = text(over.clone(), circumstances);
+        assert!(by_bytes.contains("may hold 1000 MiB at most"));
+        assert!(by_bytes.contains("VKACCEL_MEMORY_LIMIT"));
+        circumstances.limit_is_fraction = true;
+        assert!(text(over, circumstances).contains("set_per_process_memory_fraction"));
+    }
+
+    #[test]
+    fn what_others_hold_is_not_blamed_on_the_program() {
+        let mut crowded = figures(OutOfMemoryReason::RefusedByDriver);
+        (crowded.allocated, crowded.reserved, crowded.cached) = (0, 0, 0);
+        crowded.largest_free_block = 0;
+        assert!(text(crowded, Circumstances::default()).contains("held by others"));
+    }
+
+    #[test]
+    fn the_code_of_the_driver_is_kept() {
+        let cause = Error::new(ErrorKind::OutOfMemory, "no pages").with_raw(-2);
+        let figures = figures(OutOfMemoryReason::RefusedByDriver);
+        let error = error("vulkan:0", figures, Circumstances::default(), Some(cause));
+        assert_eq!(error.raw(), Some(-2));
+        assert!(error.to_string().contains("the driver refused (no pages)"));
+    }
+
+    #[test]
+    fn sizes_are_read_at_a_glance_and_exact() {
+        assert_eq!(bytes(0), "0 bytes");
+        assert_eq!(bytes(1023), "1023 bytes");
+        assert_eq!(bytes(1536), "1.50 KiB (1536 bytes)");
+        assert_eq!(bytes(3 << 30), "3 GiB");
+        assert_eq!(
+            bytes(u64::MAX),
+            "17179869183.99 GiB (18446744073709551615 bytes)"
+        );
+    }
+}

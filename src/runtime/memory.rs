@@ -1,0 +1,125 @@
+//! What is set for a device's memory and asked about it, open or not.
+
+use std::sync::Arc;
+
+use super::Slot;
+use crate::alloc::{self, AllocConf, HistoryOptions, MemorySnapshot, MemoryStats, PoolId};
+use crate::error::{Error, ErrorKind, Result};
+use crate::mem::MemorySettings;
+use crate::mem::pressure::Callbacks;
+
+impl Slot {
+    /// The statistics; empty while the device is not open.
+    pub(crate) fn memory_stats(&self) -> Result<MemoryStats> {
+        Ok(self
+            .existing()?
+            .map_or_else(MemoryStats::default, |opened| opened.memory.stats()))
+    }
+
+    /// Changes the statistics, where there are any.
+    pub(crate) fn change_memory_stats(&self, change: fn(&mut MemoryStats)) -> Result<()> {
+        if let Some(opened) = self.existing()? {
+            opened.memory.change_stats(change);
+        }
+        Ok(())
+    }
+
+    /// Gives what is cached back to the driver.
+    pub(crate) fn empty_cache(&self) -> Result<()> {
+        self.existing()?
+            .map_or(Ok(()), |opened| opened.memory.empty_cache())
+    }
+
+    /// The segments and blocks, and what was recorded; nothing while the device is not open.
+    pub(crate) fn memory_snapshot(&self) -> Result<MemorySnapshot> {
+        let index = self.index();
+        let unopened = || MemorySnapshot {
+            device: index,
+            ..MemorySnapshot::default()
+        };
+        let opened = self.existing()?;
+        Ok(opened.map_or_else(unopened, |opened| opened.memory.snapshot(index)))
+    }
+
+    /// A table for people.
+    pub(crate) fn memory_summary(&self, abbreviated: bool) -> Result<String> {
+        let (stats, snapshot) = (self.memory_stats()?, self.memory_snapshot()?);
+        let name = format!("{} ({})", self.device(), self.capability().name());
+        Ok(alloc::memory_summary(&name, &stats, &snapshot, abbreviated))
+    }
+
+    /// Records what the allocator does from now on, or no longer.
+    pub(crate) fn record_memory_history(&self, options: Option<HistoryOptions>) -> Result<()> {
+        self.change_settings(|settings| settings.history = options)
+    }
+
+    pub(crate) fn private_pool_bytes(&self) -> Result<Vec<(PoolId, u64)>> {
+        Ok(self
+            .existing()?
+            .map_or_else(Vec::new, |opened| opened.memory.private_pool_bytes()))
+    }
+
+    /// Gives up a private pool, for its owner.
+    pub(crate) fn release_pool(&self, pool: PoolId) {
+        // A runtime that was shut down, or a forked child, has nothing left to give back.
+        if let Ok(Some(opened)) = self.existing() {
+            opened.memory.release_pool(pool);
+        }
+    }
+
+    pub(crate) fn memory_fraction(&self) -> f64 {
+        let settings = self.memory_settings();
+        let default = settings.conf.per_process_memory_fraction();
+        settings.fraction.unwrap_or(default)
+    }
+
+    pub(crate) fn set_memory_fraction(&self, fraction: f64) -> Result<()> {
+        if !(0.0..=1.0).contains(&fraction) {
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                format!("a part of the memory is a number from 0 to 1, not {fraction}"),
+            ));
+        }
+        self.change_settings(|settings| settings.fraction = Some(fraction))
+    }
+
+    pub(crate) fn memory_limit(&self) -> Option<u64> {
+        self.memory_settings().limit
+    }
+
+    pub(crate) fn set_memory_limit(&self, limit: Option<u64>) -> Result<()> {
+        self.change_settings(|settings| settings.limit = limit)
+    }
+
+    pub(crate) fn allocator_settings(&self) -> String {
+        self.memory_settings().conf.to_string()
+    }
+
+    pub(crate) fn set_allocator_settings(&self, text: &str) -> Result<()> {
+        let conf: AllocConf = text.parse()?;
+        self.change_settings(|settings| settings.conf = conf)
+    }
+
+    /// The callbacks for when memory is exhausted.
+    pub(crate) fn pressure(&self) -> &Arc<Callbacks> {
+        &self.pressure
+    }
+
+    pub(super) fn memory_settings(&self) -> MemorySettings {
+        self.memory_settings.lock().clone()
+    }
+
+    fn change_settings(&self, change: impl FnOnce(&mut MemorySettings)) -> Result<()> {
+        self.shared().check()?;
+        let settings = {
+            let mut settings = self.memory_settings.lock();
+            change(&mut settings);
+            settings.clone()
+        };
+        // A device that is being opened reads them before or is open behind this call.
+        if let Some(opened) = self.existing()? {
+            opened.memory.apply(&settings);
+        }
+        Ok(())
+    }
+}
