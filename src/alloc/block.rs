@@ -2,6 +2,7 @@
 
 use core::ops::{Index, IndexMut};
 
+use super::free_list::Entry;
 use super::history::Context;
 use super::ids::StreamKey;
 use super::stats::Pool;
@@ -11,9 +12,10 @@ use super::stats::Pool;
 pub(crate) struct BlockId(pub(super) u32);
 
 /// What a block is used for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum State {
     /// Nothing; it is in a free list.
+    #[default]
     Free,
     /// It was handed out.
     Allocated,
@@ -53,6 +55,38 @@ pub(super) struct Block {
 }
 
 impl Block {
+    /// A free block that is all of a segment; whose place in the slab of segments is set later.
+    pub(super) fn whole(size: u64, rank: u64, shelf: u32, pool: Pool) -> Self {
+        Self {
+            offset: 0,
+            size,
+            rank,
+            requested: 0,
+            mark: 0,
+            freed_at: 0,
+            segment: 0,
+            shelf,
+            before: None,
+            after: None,
+            pool,
+            state: State::Free,
+            oversize: false,
+            waits: 0,
+            uses: Vec::new(),
+            context: Context::default(),
+        }
+    }
+
+    /// What the list of free blocks knows of it.
+    pub(super) fn entry(&self, id: BlockId) -> Entry {
+        Entry {
+            size: self.size,
+            rank: self.rank,
+            offset: self.offset,
+            block: id,
+        }
+    }
+
     /// Whether it shares its segment with others.
     pub(super) fn is_split(&self) -> bool {
         self.before.is_some() || self.after.is_some()
@@ -67,12 +101,10 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// Adds a block. Its list of uses must be empty: it gets one that has room already, if there is.
-    pub(super) fn add(&mut self, mut block: Block) -> BlockId {
+    /// Adds a block.
+    pub(super) fn add(&mut self, block: Block) -> BlockId {
         if let Some(id) = self.vacant.pop() {
-            let place = &mut self[id];
-            std::mem::swap(&mut block.uses, &mut place.uses);
-            *place = block;
+            self[id] = block;
             return id;
         }
         self.blocks.push(block);
@@ -80,11 +112,42 @@ impl Blocks {
         BlockId(u32::try_from(self.blocks.len() - 1).unwrap_or(u32::MAX))
     }
 
-    /// Takes a block out, whose neighbours no longer lead to it.
+    /// Cuts a block: what is behind its new end becomes a block of its own, in the same state, which
+    /// the neighbour behind it does not know of yet.
+    pub(super) fn cut_off(&mut self, id: BlockId, size: u64) -> BlockId {
+        let front = &self[id];
+        let fresh = (front.rank, front.shelf, front.pool);
+        let rest = match self.vacant.pop() {
+            Some(rest) => rest,
+            None => self.add(Block::whole(0, fresh.0, fresh.1, fresh.2)),
+        };
+        let front = &mut self[id];
+        let (offset, whole) = (front.offset, front.size);
+        let (rank, mark, segment, shelf) = (front.rank, front.mark, front.segment, front.shelf);
+        let (after, pool, state) = (front.after, front.pool, front.state);
+        front.size = size;
+        front.after = Some(rest);
+        // Field by field, so that the room of its list stays.
+        let block = &mut self[rest];
+        block.offset = offset + size;
+        block.size = whole - size;
+        block.rank = rank;
+        block.requested = 0;
+        block.mark = mark;
+        block.segment = segment;
+        block.shelf = shelf;
+        block.before = Some(id);
+        block.after = after;
+        block.pool = pool;
+        block.state = state;
+        block.oversize = false;
+        block.waits = 0;
+        rest
+    }
+
+    /// Takes a free block out, whose neighbours no longer lead to it. Nothing but room is in its list
+    /// of uses.
     pub(super) fn remove(&mut self, id: BlockId) {
-        let block = &mut self[id];
-        block.uses.clear();
-        block.context = Context::default();
         self.vacant.push(id);
     }
 }

@@ -78,15 +78,64 @@ impl FreeList {
 
     /// Takes an entry out, which is there.
     pub(super) fn remove(&mut self, entry: &Entry) {
-        let chunk = self.chunk_of(entry);
-        let found = self.chunks.get(chunk).map(|entries| {
-            let place = entries.partition_point(|other| other < entry);
-            (place, entries.get(place) == Some(entry))
-        });
-        debug_assert!(found.is_some_and(|(_, there)| there), "{entry:?}");
-        if let Some((entry, true)) = found {
-            self.remove_at(Place { chunk, entry });
+        if let Some(place) = self.find(entry) {
+            self.remove_at(place);
         }
+    }
+
+    /// Puts an entry in the place of one that is there.
+    pub(super) fn replace(&mut self, old: &Entry, new: Entry) {
+        match self.find(old) {
+            Some(place) => self.replace_at(place, new),
+            None => self.insert(new),
+        }
+    }
+
+    /// Puts an entry in the place of the one that was just found there. Where they are neighbours,
+    /// only what lies between their sizes moves.
+    pub(super) fn replace_at(&mut self, place: Place, new: Entry) {
+        let Place { chunk, entry: old } = place;
+        let entries = &mut self.chunks[chunk];
+        if new > entries[old] {
+            let over = entries[old + 1..].partition_point(|other| *other < new);
+            let is_inside = old + 1 + over < entries.len() || chunk + 1 == self.chunks.len();
+            if is_inside
+                || self.chunks[chunk + 1]
+                    .first()
+                    .is_none_or(|next| new < *next)
+            {
+                let entries = &mut self.chunks[chunk];
+                entries.copy_within(old + 1..old + 1 + over, old);
+                entries[old + over] = new;
+                return;
+            }
+        } else {
+            let target = entries[..old].partition_point(|other| *other < new);
+            if target > 0
+                || chunk == 0
+                || self.chunks[chunk - 1].last().is_none_or(|last| *last < new)
+            {
+                let entries = &mut self.chunks[chunk];
+                entries.copy_within(target..old, target + 1);
+                entries[target] = new;
+                return;
+            }
+        }
+        self.remove_at(place);
+        self.insert(new);
+    }
+
+    /// Where an entry is, which is there.
+    fn find(&self, entry: &Entry) -> Option<Place> {
+        let chunk = self.chunk_of(entry);
+        let entries = self.chunks.get(chunk)?;
+        let place = entries.partition_point(|other| other < entry);
+        let is_there = entries.get(place) == Some(entry);
+        debug_assert!(is_there, "{entry:?}");
+        is_there.then_some(Place {
+            chunk,
+            entry: place,
+        })
     }
 
     /// Takes out the entry at a place that was just found.

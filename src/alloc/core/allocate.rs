@@ -3,9 +3,9 @@
 use super::request::{Request, Stage};
 use super::shelves::COMMON;
 use super::{Addressed, Allocation, Core, Source, Step};
-use crate::alloc::block::{Block, BlockId, State};
+use crate::alloc::block::{BlockId, State};
 use crate::alloc::conf::AllocConf;
-use crate::alloc::history::Context;
+use crate::alloc::free_list::Entry;
 use crate::alloc::size;
 use crate::alloc::snapshot::TraceAction;
 use crate::alloc::stats::Pool;
@@ -91,37 +91,62 @@ impl<S: Addressed, T: Clone> Core<S, T> {
         if self.conf.segment_per_allocation() {
             return None;
         }
-        let list = self.shelves[wanted.shelf].list_mut(wanted.pool);
+        let pool = wanted.pool;
+        let list = self.shelves[wanted.shelf].list(pool);
         let (place, entry) = list.fit(wanted.size)?;
         if !takes(&self.conf, wanted.size, entry.size) {
             return None;
         }
-        list.remove_at(place);
-        Some(self.hand_out(entry.block, wanted))
+        let id = entry.block;
+        let was_split = self.blocks[id].is_split();
+        if self.splits(wanted, entry.size) {
+            let rest = self.cut_off(id, wanted.size);
+            let entry = Entry {
+                size: entry.size - wanted.size,
+                offset: entry.offset + wanted.size,
+                block: rest,
+                ..entry
+            };
+            let shelf = &mut self.shelves[wanted.shelf];
+            shelf.list_mut(pool).replace_at(place, entry);
+            self.blocks[rest].freed_at = self.pools[shelf.pool].searches(pool);
+            let bytes = &mut self.stats.inactive_split_bytes;
+            if was_split {
+                bytes.decrease(pool, wanted.size);
+            } else {
+                bytes.increase(pool, entry.size);
+                self.stats.inactive_split.increase(pool, 1);
+            }
+        } else {
+            let list = self.shelves[wanted.shelf].list_mut(pool);
+            list.remove_at(place);
+            if was_split {
+                self.stats.inactive_split.decrease(pool, 1);
+                self.stats.inactive_split_bytes.decrease(pool, entry.size);
+            }
+        }
+        Some(self.give(id, wanted))
     }
 
-    /// Hands out a free block that is in no list, or the front of it.
-    pub(super) fn hand_out(&mut self, id: BlockId, wanted: &Wanted) -> Allocation<T> {
-        let pool = wanted.pool;
-        let was_split = self.blocks[id].is_split();
-        let max_split = self.conf.max_split_size().unwrap_or(u64::MAX);
-        let rest = self.blocks[id].size - wanted.size;
-        let splits =
-            !self.conf.segment_per_allocation() && size::splits(pool, wanted.size, rest, max_split);
-        if splits {
-            self.cut(id, wanted.size);
-            if was_split {
-                self.stats.inactive_split_bytes.decrease(pool, wanted.size);
-            } else {
-                self.stats.inactive_split.increase(pool, 1);
-                self.stats.inactive_split_bytes.increase(pool, rest);
-            }
-        } else if was_split {
-            self.stats.inactive_split.decrease(pool, 1);
-            let whole = self.blocks[id].size;
-            self.stats.inactive_split_bytes.decrease(pool, whole);
+    /// Hands out the front of a segment that was just made.
+    pub(super) fn hand_out_front(&mut self, id: BlockId, wanted: &Wanted) -> Allocation<T> {
+        let size = self.blocks[id].size;
+        if self.splits(wanted, size) {
+            let rest = self.cut_off(id, wanted.size);
+            self.shelve(rest);
+            let pool = wanted.pool;
+            self.stats.inactive_split.increase(pool, 1);
+            let bytes = &mut self.stats.inactive_split_bytes;
+            bytes.increase(pool, size - wanted.size);
         }
         self.give(id, wanted)
+    }
+
+    /// Whether a block of this size is cut for a request.
+    pub(super) fn splits(&self, wanted: &Wanted, size: u64) -> bool {
+        let max_split = self.conf.max_split_size().unwrap_or(u64::MAX);
+        !self.conf.segment_per_allocation()
+            && size::splits(wanted.pool, wanted.size, size - wanted.size, max_split)
     }
 
     /// Hands a block out as it is.
@@ -153,28 +178,10 @@ impl<S: Addressed, T: Clone> Core<S, T> {
         allocation
     }
 
-    /// Cuts a free block; what is behind its new end becomes a free block of its own.
-    fn cut(&mut self, id: BlockId, size: u64) {
-        let rest = self.cut_off(id, size);
-        self.shelve(rest);
-    }
-
     /// Cuts a block in two; gives the one that begins at the new end.
     pub(super) fn cut_off(&mut self, id: BlockId, size: u64) -> BlockId {
-        let front = &mut self.blocks[id];
-        let after = front.after;
-        let rest = Block {
-            offset: front.offset + size,
-            size: front.size - size,
-            before: Some(id),
-            uses: Vec::new(),
-            context: Context::default(),
-            ..*front
-        };
-        front.size = size;
-        let rest = self.blocks.add(rest);
-        self.blocks[id].after = Some(rest);
-        if let Some(after) = after {
+        let rest = self.blocks.cut_off(id, size);
+        if let Some(after) = self.blocks[rest].after {
             self.blocks[after].before = Some(rest);
         }
         rest

@@ -67,17 +67,36 @@ impl<S: Addressed, T> Core<S, T> {
         let (pool, size, requested) = (block.pool, block.size, block.requested);
         block.uses.clear();
         block.context = Context::default();
+        block.state = State::Free;
+        block.requested = 0;
         let (before, after) = (block.before, block.after);
-        // Free neighbours that go, and the block that comes, as one change.
-        let (mut gone, mut gone_bytes) = (0, 0);
-        for neighbour in [before, after].into_iter().flatten() {
-            if self.blocks[neighbour].state == State::Free {
-                gone += 1;
-                gone_bytes += self.blocks[neighbour].size;
-                self.merge(id, neighbour);
-            }
+        let before = before.and_then(|id| self.free_entry(id));
+        let after = after.and_then(|id| self.free_entry(id));
+        for entry in [before, after].into_iter().flatten() {
+            self.merge(id, &entry);
         }
-        self.shelve(id);
+        let block = &mut self.blocks[id];
+        let entry = block.entry(id);
+        let shelf = &mut self.shelves[block.shelf];
+        block.freed_at = self.pools[shelf.pool].searches(pool);
+        self.freed += 1;
+        let list = shelf.list_mut(pool);
+        // Free neighbours that go, and the block that comes, as one change.
+        let (gone, gone_bytes) = match (before, after) {
+            (None, None) => {
+                list.insert(entry);
+                (0, 0)
+            }
+            (Some(old), None) | (None, Some(old)) => {
+                list.replace(&old, entry);
+                (1, old.size)
+            }
+            (Some(before), Some(after)) => {
+                list.remove(&before);
+                list.replace(&after, entry);
+                (2, before.size + after.size)
+            }
+        };
         let block = &self.blocks[id];
         let (come, come_bytes) = if block.is_split() {
             (1, block.size)
@@ -103,23 +122,21 @@ impl<S: Addressed, T> Core<S, T> {
         }
     }
 
-    /// Lets a block take in a free neighbour.
-    fn merge(&mut self, id: BlockId, neighbour: BlockId) {
-        let other = &self.blocks[neighbour];
-        let entry = Entry {
-            size: other.size,
-            rank: other.rank,
-            offset: other.offset,
-            block: neighbour,
-        };
-        let (mark, shelf, pool) = (other.mark, other.shelf, other.pool);
-        let (before, after) = (other.before, other.after);
-        self.shelves[shelf].list_mut(pool).remove(&entry);
+    /// The entry of a block, if it is free.
+    fn free_entry(&self, id: BlockId) -> Option<Entry> {
+        let block = &self.blocks[id];
+        (block.state == State::Free).then(|| block.entry(id))
+    }
+
+    /// Lets a block take in a free neighbour, whose entry is none from now on.
+    fn merge(&mut self, id: BlockId, neighbour: &Entry) {
+        let other = &self.blocks[neighbour.block];
+        let (mark, before, after) = (other.mark, other.before, other.after);
         let block = &mut self.blocks[id];
-        block.size += entry.size;
+        block.size += neighbour.size;
         block.mark = block.mark.max(mark);
-        if entry.offset < block.offset {
-            block.offset = entry.offset;
+        if neighbour.offset < block.offset {
+            block.offset = neighbour.offset;
             block.before = before;
             match before {
                 Some(before) => self.blocks[before].after = Some(id),
@@ -131,22 +148,15 @@ impl<S: Addressed, T> Core<S, T> {
                 self.blocks[after].before = Some(id);
             }
         }
-        self.blocks.remove(neighbour);
+        self.blocks.remove(neighbour.block);
     }
 
-    /// Puts a block into its free list.
+    /// Puts a free block into its list.
     pub(super) fn shelve(&mut self, id: BlockId) {
         let block = &mut self.blocks[id];
         let shelf = &mut self.shelves[block.shelf];
-        block.state = State::Free;
-        block.requested = 0;
         block.freed_at = self.pools[shelf.pool].searches(block.pool);
-        self.freed += 1;
-        shelf.list_mut(block.pool).insert(Entry {
-            size: block.size,
-            rank: block.rank,
-            offset: block.offset,
-            block: id,
-        });
+        let entry = block.entry(id);
+        shelf.list_mut(block.pool).insert(entry);
     }
 }

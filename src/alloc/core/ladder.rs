@@ -4,8 +4,7 @@ use super::allocate::Wanted;
 use super::limits::Over;
 use super::request::{Request, Stage};
 use super::{Addressed, Allocation, Core, Segment, Source, Step};
-use crate::alloc::block::{Block, State};
-use crate::alloc::history::Context;
+use crate::alloc::block::Block;
 use crate::alloc::size::{self, MIB};
 use crate::alloc::snapshot::TraceAction;
 use crate::alloc::stats::Pool;
@@ -142,24 +141,7 @@ impl<S: Addressed, T: Clone> Core<S, T> {
         let (pool, shelf) = (wanted.pool, wanted.shelf);
         let max_split = self.conf.max_split_size().unwrap_or(u64::MAX);
         let rank = self.segments.made;
-        let first = self.blocks.add(Block {
-            offset: 0,
-            size: bytes,
-            rank,
-            requested: 0,
-            mark: 0,
-            freed_at: 0,
-            segment: 0,
-            shelf,
-            before: None,
-            after: None,
-            pool,
-            state: State::Free,
-            oversize: false,
-            waits: 0,
-            uses: Vec::new(),
-            context: Context::default(),
-        });
+        let first = self.blocks.add(Block::whole(bytes, rank, shelf, pool));
         let oversize = bytes >= max_split;
         let segment = self.segments.add(Segment {
             handle,
@@ -182,7 +164,7 @@ impl<S: Addressed, T: Clone> Core<S, T> {
         }
         self.stats.num_device_alloc += 1;
         self.note_segment(TraceAction::SegmentAlloc, segment);
-        self.hand_out(first, wanted)
+        self.hand_out_front(first, wanted)
     }
 
     #[cold]

@@ -58,12 +58,7 @@ impl<S: Addressed, T> Core<S, T> {
         let block = &self.blocks[id];
         debug_assert!(block.state == State::Free && !block.is_split());
         let (place, shelf, pool) = (block.segment, block.shelf, block.pool);
-        let entry = Entry {
-            size: block.size,
-            rank: block.rank,
-            offset: block.offset,
-            block: id,
-        };
+        let entry = block.entry(id);
         self.shelves[shelf].list_mut(pool).remove(&entry);
         self.note_segment(TraceAction::SegmentFree, place);
         self.blocks.remove(id);

@@ -3,7 +3,6 @@
 
 use super::allocate::{Wanted, takes};
 use super::{Addressed, Allocation, Core};
-use crate::alloc::size;
 use crate::alloc::snapshot::TraceAction;
 
 impl<S: Addressed, T: Clone> Core<S, T> {
@@ -31,14 +30,12 @@ impl<S: Addressed, T: Clone> Core<S, T> {
         self.stats.active_bytes.decrease(pool, size);
         let requested = std::mem::take(&mut block.requested);
         self.stats.requested_bytes.decrease(pool, requested);
-        let max_split = self.conf.max_split_size().unwrap_or(u64::MAX);
-        let rest = size - wanted.size;
-        let rest = size::splits(pool, wanted.size, rest, max_split).then(|| {
+        let rest = self.splits(wanted, size).then(|| {
             let id = self.cut_off(id, wanted.size);
             let block = &mut self.blocks[id];
             (block.waits, block.uses) = (waits, uses);
             self.stats.active.increase(pool, 1);
-            self.stats.active_bytes.increase(pool, rest);
+            self.stats.active_bytes.increase(pool, size - wanted.size);
             id
         });
         let waits = self.pending.take(id, rest);

@@ -1,8 +1,7 @@
 //! The memory and the streams of a simulated device.
 
-use std::collections::HashMap;
-
 use super::Events;
+use super::table::Table;
 use crate::alloc::core::{Addressed, Source};
 
 /// Where simulated memory starts: no address is 0.
@@ -65,7 +64,7 @@ pub(super) struct Ticket {
 pub(super) struct Clocks {
     events: Events,
     /// Recorded and completed events by stream.
-    streams: HashMap<u64, (u64, u64)>,
+    streams: Table<(u64, u64)>,
 }
 
 impl Clocks {

@@ -1,10 +1,10 @@
 //! Owns the device without a driver: the same decisions, over memory that isn't there.
 
 mod device;
-
-use std::collections::HashMap;
+mod table;
 
 use self::device::{Clocks, Device, Piece, Ticket};
+use self::table::Table;
 use super::block::BlockId;
 use super::conf::AllocConf;
 use super::core::{Allocation, Core, Limits, Request, Step};
@@ -69,7 +69,7 @@ pub struct Simulator {
     device: Device,
     clocks: Clocks,
     /// The blocks by the caller's numbers; `None`: one of no bytes.
-    blocks: HashMap<u64, Option<BlockId>>,
+    blocks: Table<Option<BlockId>>,
     /// The private pools that requests go to, the innermost last.
     route: Vec<PoolId>,
     known_pools: Vec<PoolId>,
@@ -98,7 +98,7 @@ impl Simulator {
             core: Core::new(conf, limits),
             device: Device::new(total_bytes),
             clocks: Clocks::default(),
-            blocks: HashMap::new(),
+            blocks: Table::default(),
             route: Vec::new(),
             known_pools: Vec::new(),
         }
