@@ -91,7 +91,11 @@ impl DeviceMemory {
         let plan = device.plan();
         let limits = Limits {
             total: plan.device_heap_bytes,
-            largest_segment: plan.max_segment_bytes,
+            // What the heap alone is too small for is tried, as PyTorch tries it, and counts as tried.
+            largest_segment: plan
+                .limits
+                .max_buffer_size
+                .min(plan.limits.max_memory_allocation_size),
             most_allocations: u64::from(plan.limits.max_memory_allocation_count),
         };
         let memory = Self {

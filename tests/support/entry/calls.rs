@@ -161,6 +161,8 @@ calls! {
     EnumerateDeviceExtensionProperties = "vkEnumerateDeviceExtensionProperties"(
         physical: vk::PhysicalDevice, layer: *const core::ffi::c_char, count: *mut u32,
         out: *mut vk::ExtensionProperties) -> vk::Result;
+    GetPhysicalDeviceMemoryProperties = "vkGetPhysicalDeviceMemoryProperties"(
+        physical: vk::PhysicalDevice, out: *mut vk::PhysicalDeviceMemoryProperties) -> ();
     CreateDevice = "vkCreateDevice"(
         physical: vk::PhysicalDevice, info: *const vk::DeviceCreateInfo<'static>,
         allocator: *const AllocationCallbacks<'static>, out: *mut vk::Device) -> vk::Result,

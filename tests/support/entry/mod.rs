@@ -14,6 +14,7 @@
 #![allow(unsafe_code)]
 
 mod calls;
+pub mod hold;
 mod rules;
 
 use core::any::Any;
@@ -132,6 +133,20 @@ impl Entry {
             move |args: &mut args::GetSemaphoreCounterValue| {
                 // SAFETY: the driver has just written its answer there.
                 unsafe { *args.2 = value };
+            },
+        );
+    }
+
+    /// Has every heap of a device that is enumerated from now on show this size.
+    pub fn let_heaps_have(&self, bytes: u64) {
+        self.answer(
+            "vkGetPhysicalDeviceMemoryProperties",
+            move |args: &mut args::GetPhysicalDeviceMemoryProperties| {
+                // SAFETY: the driver has just written its answer there.
+                let properties = unsafe { &mut *args.1 };
+                for heap in &mut properties.memory_heaps {
+                    heap.size = bytes;
+                }
             },
         );
     }
