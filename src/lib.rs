@@ -37,6 +37,7 @@ pub use alloc::stats::{MemoryStats, MemoryStatsDelta, PoolStat, PoolStatDelta, S
 pub use alloc::{HistoryOptions, MemorySnapshot, PoolId};
 pub use api::surface::*;
 pub use api::{Buffer, Download, Kernel, KernelBuilder, MemPool, View};
+pub use base::counters::Counters;
 pub use bytemuck::{self, Pod};
 pub use device::{
     Candidate, DType, DTypeSet, Device, DeviceArg, DeviceCapability, DeviceLimits, DeviceType,

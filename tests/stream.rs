@@ -12,6 +12,7 @@ use std::any::Any;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
+use support::deadline::Deadline;
 use support::kernels::kernel;
 use support::random::Random;
 use support::slow::{GROUPS, Slow};
@@ -141,6 +142,52 @@ fn a_stream_may_be_dropped_with_its_work_open() {
         vkaccel::synchronize(None).unwrap();
         let expected: Vec<u32> = (0..50).map(|i| 3 * i + 3).collect();
         assert_eq!(words.to_vec().unwrap(), expected);
+    });
+}
+
+/// Thousands of streams, each with work that is open, submitted, waiting or none, dropped at once, later,
+/// or by another thread.
+#[test]
+fn thousands_of_streams_come_and_go_at_any_moment() {
+    on_each_device("thousands_of_streams", |test| {
+        let _deadline = Deadline::new("thousands_of_streams", 120);
+        let started = Instant::now();
+        std::thread::scope(|scope| {
+            for thread in 0..2u64 {
+                let runtime = test.runtime().clone();
+                scope.spawn(move || {
+                    let _entered = runtime.enter();
+                    let kernel = kernel("add_at_index");
+                    let mut random = Random::new(thread);
+                    let mut kept = Vec::new();
+                    let words = Buffer::<u32>::zeroed(1500).unwrap();
+                    vkaccel::synchronize(0).unwrap();
+                    let mut launches = vec![0; 1500];
+                    for (i, launches) in (0..1500u32).zip(&mut launches) {
+                        let stream = Stream::new(0).unwrap();
+                        for _ in 0..random.below(3) {
+                            let args = (&words, i, 1);
+                            stream.launch(&kernel, Grid::groups(1), args).unwrap();
+                            *launches += 1;
+                        }
+                        match random.below(6) {
+                            0 => stream.flush().unwrap(),
+                            1 => stream.synchronize().unwrap(),
+                            2 => kept.push(stream),
+                            3 => drop(stream.record_event().unwrap()),
+                            4 if !kept.is_empty() => {
+                                let other = kept.swap_remove(random.below(kept.len()));
+                                stream.wait_stream(&other).unwrap();
+                            }
+                            _ => {}
+                        }
+                    }
+                    vkaccel::synchronize(0).unwrap();
+                    assert_eq!(words.to_vec().unwrap(), launches);
+                });
+            }
+        });
+        assert!(started.elapsed() < Duration::from_secs(60));
     });
 }
 

@@ -41,6 +41,10 @@ pub enum ErrorKind {
     NotRecorded,
     /// An event is not reached yet, and is asked for a time.
     NotReady,
+    /// The call is not allowed where it was made, as a wait for the device inside of a host callback.
+    NotPermitted,
+    /// A host callback of the stream panicked.
+    CallbackPanicked,
     /// The device was lost; every later call that uses it gives this error.
     DeviceLost,
     /// The process is the child of a fork of one that had opened a device.
@@ -75,6 +79,8 @@ impl ErrorKind {
         Self::TimingNotEnabled,
         Self::NotRecorded,
         Self::NotReady,
+        Self::NotPermitted,
+        Self::CallbackPanicked,
         Self::DeviceLost,
         Self::ForkedChild,
         Self::ShutDown,

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
+use super::callback::{self, Callback};
 use super::pacer::Pacer;
 use super::recording::{Recording, Retained};
 use super::stream::{InFlight, StreamCore};
@@ -155,6 +156,11 @@ impl ExecDevice {
         self.pacer.watch(stream);
     }
 
+    /// Has the pacer run a callback.
+    pub(super) fn call(&self, callback: Callback) {
+        self.pacer.call(callback);
+    }
+
     /// Memory that stands in for buffers of no bytes.
     pub(super) fn stand_in(&self) -> Result<Arc<Segment>> {
         let mut stand_in = self.stand_in.lock();
@@ -182,6 +188,7 @@ impl ExecDevice {
     /// Waits until all commands of all streams so far have finished, and lets go of what they kept.
     pub(crate) fn synchronize(&self) -> Result<()> {
         self.device.check()?;
+        callback::check()?;
         let streams: Vec<_> = self
             .streams
             .lock()
@@ -199,6 +206,12 @@ impl ExecDevice {
         self.failure.lock().take().map_or(Ok(()), Err)
     }
 
+    /// The same, for memory that may then be used.
+    pub(crate) fn synchronize_for_memory(&self) -> Result<()> {
+        self.device.counts().host_waits_memory.add(1);
+        self.synchronize()
+    }
+
     /// Waits for what was submitted so far.
     pub(super) fn synchronize_lanes(&self) -> Result<()> {
         for LaneWork { lane, .. } in &self.lanes {
@@ -212,10 +225,12 @@ impl ExecDevice {
         self.failure.lock().get_or_insert(error);
     }
 
-    /// Ends the pacer and waits for all work; for a runtime that shuts down.
+    /// Waits for all work and ends the pacer; for a runtime that shuts down.
     pub(crate) fn close(&self) -> Result<()> {
+        let waited = self.synchronize();
+        // What callbacks wait for is reached, so that all of them run.
         self.pacer.stop();
-        self.synchronize()
+        waited.and(self.synchronize())
     }
 }
 
@@ -224,11 +239,11 @@ impl Drop for ExecDevice {
         if !fork::may_call_driver() {
             return;
         }
-        self.pacer.stop();
         if !self.device.is_lost() {
             // An error here is a loss, after which nothing runs any more.
             let waited = self.synchronize_lanes();
             debug_assert!(waited.is_ok() || self.device.is_lost(), "{waited:?}");
         }
+        self.pacer.stop();
     }
 }

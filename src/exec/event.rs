@@ -2,8 +2,10 @@
 
 use std::sync::{Arc, Weak};
 
+use super::callback::Callback;
 use super::recording::Recording;
 use super::stream::{State, StreamCore};
+use super::submit::Seal;
 use super::ticket::{Point, Ticket};
 use crate::error::Result;
 use crate::vk::{Lane, Stamp};
@@ -107,10 +109,17 @@ impl StreamCore {
     }
 
     fn mark_locked(&self, state: &mut State, finished: &mut Vec<Recording>) -> Result<Ticket> {
-        self.seal(state, finished)?;
+        self.seal(state, finished, Seal::Event)?;
         let ticket = self.newest_in(state);
         self.submit_when_full(state, finished)?;
         Ok(ticket)
+    }
+
+    /// Runs a function on the pacer's thread once all commands so far have finished.
+    pub(crate) fn call(&self, function: Box<dyn FnOnce() + Send>) -> Result<()> {
+        let ticket = self.mark()?;
+        self.exec.call(Callback::new(self, ticket, function));
+        Ok(())
     }
 
     /// Has all commands to come wait for a point of any stream of the device, itself included.
@@ -149,7 +158,7 @@ impl StreamCore {
         }
         if has_commands {
             // Those need not wait.
-            self.seal(state, finished)?;
+            self.seal(state, finished, Seal::Wait)?;
         }
         let (recording, _) = self.opened(state)?;
         if !is_same {

@@ -11,6 +11,8 @@ pub(super) struct Losses {
     list: Vec<(u64, Loss)>,
     /// Whether nobody has been told of the newest.
     untold: bool,
+    /// Another error that nobody has been told of.
+    other: Option<Error>,
 }
 
 /// Why commands that were taken never ran.
@@ -29,6 +31,12 @@ impl Losses {
         self.untold = true;
     }
 
+    /// Keeps an error that is no loss for whoever comes next, unless there is one.
+    #[cold]
+    pub(super) fn blame(&mut self, error: Error) {
+        self.other.get_or_insert(error);
+    }
+
     /// The caller hands the error of the newest on, or there is none.
     pub(super) fn told(&mut self) {
         self.untold = false;
@@ -36,6 +44,9 @@ impl Losses {
 
     /// The error that is still to be told, once.
     pub(super) fn tell(&mut self) -> Result<()> {
+        if let Some(error) = self.other.take() {
+            return Err(error);
+        }
         match self.list.last() {
             Some((_, newest)) if core::mem::take(&mut self.untold) => Err(newest.error()),
             _ => Ok(()),

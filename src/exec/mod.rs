@@ -1,5 +1,6 @@
 //! Owns how commands of a stream are ordered, recorded and submitted.
 
+pub(crate) mod callback;
 pub(crate) mod device;
 pub(crate) mod elapsed;
 mod event;

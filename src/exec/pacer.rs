@@ -1,13 +1,16 @@
 //! The pacer: one thread per opened device that submits what streams leave open.
 //!
 //! A recording stays open while its lane is busy, so that many commands share one submission. If
-//! nobody else seals it, the pacer does once that lane has run dry. It sleeps otherwise.
+//! nobody else seals it, the pacer does once that lane has run dry. It also runs host callbacks. It
+//! sleeps otherwise.
 
 use core::time::Duration;
+use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
+use super::callback::{self, Callback};
 use super::stream::StreamCore;
 use crate::base::fork;
 use crate::base::sync::{Condvar, Mutex};
@@ -34,6 +37,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     watched: Vec<Weak<StreamCore>>,
+    callbacks: VecDeque<Callback>,
     started: bool,
     stopped: bool,
 }
@@ -41,8 +45,17 @@ struct State {
 impl Pacer {
     /// Sees to it that the stream's open recording is submitted in time.
     pub(super) fn watch(&self, stream: Weak<StreamCore>) {
+        self.give(|state| state.watched.push(stream));
+    }
+
+    /// Runs a callback once its point is reached.
+    pub(super) fn call(&self, callback: Callback) {
+        self.give(|state| state.callbacks.push_back(callback));
+    }
+
+    fn give(&self, give: impl FnOnce(&mut State)) {
         let mut state = self.shared.state.lock();
-        state.watched.push(stream);
+        give(&mut state);
         let start = !core::mem::replace(&mut state.started, true);
         drop(state);
         self.shared.wake.notify_all();
@@ -79,27 +92,48 @@ impl Pacer {
 }
 
 fn run(shared: &Shared) {
+    // Those whose points are not reached yet.
+    let mut callbacks = VecDeque::new();
     loop {
         let mut state = shared.state.lock();
-        while state.watched.is_empty() && !state.stopped {
+        while state.watched.is_empty()
+            && state.callbacks.is_empty()
+            && callbacks.is_empty()
+            && !state.stopped
+        {
             state = shared.wake.wait(state);
         }
+        callbacks.append(&mut state.callbacks);
         if state.stopped {
-            return;
+            break;
         }
-        // The streams stay in the list while they grow, so that they are not watched twice.
-        state = shared.wake.wait_timeout(state, GROW);
+        if !state.watched.is_empty() {
+            // The streams stay in the list while they grow, so that they are not watched twice.
+            state = shared.wake.wait_timeout(state, GROW);
+        }
         let watched = core::mem::take(&mut state.watched);
         drop(state);
         let Some(mut left) = pace(watched) else {
             return;
         };
+        if callback::run_reached(&mut callbacks).is_none() {
+            return;
+        }
+        if let Some(next) = callbacks.front() {
+            let waited = fork::in_background(|| next.ticket().wait_a_moment(LOOK_AGAIN));
+            if waited.is_none() {
+                return;
+            }
+        }
         if !left.is_empty() {
             let mut state = shared.state.lock();
             state.watched.append(&mut left);
             drop(shared.wake.wait_timeout(state, RETRY));
         }
     }
+    // What is reached by now still runs.
+    let _ = callback::run_reached(&mut callbacks);
+    callbacks.into_iter().for_each(Callback::give_up);
 }
 
 /// Submits what streams have left open, each once its lane has run dry or after a while; gives

@@ -4,13 +4,15 @@ use core::time::Duration;
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
+use super::callback;
 use super::device::ExecDevice;
 use super::hazard::{Planner, Use};
 use super::losses::{Loss, Losses};
 use super::recording::Recording;
+use super::submit::Seal;
 use crate::base::{fork, sync::Mutex};
-use crate::error::Result;
-use crate::vk::{Lane, Segment};
+use crate::error::{Error, Result};
+use crate::vk::{Device, Lane, Segment};
 
 /// The most commands that wait for their submission.
 pub(super) const BATCH_MAX: u32 = 256;
@@ -96,6 +98,11 @@ impl StreamCore {
         stream
     }
 
+    /// The device that it is a stream of.
+    pub(crate) fn device(&self) -> &Arc<Device> {
+        self.exec.device()
+    }
+
     /// The number that it was made with.
     pub(crate) fn id(&self) -> u64 {
         self.id
@@ -162,7 +169,7 @@ impl StreamCore {
     /// What could not be submitted makes way before more is taken.
     fn make_room(&self, state: &mut State, finished: &mut Vec<Recording>) -> Result<()> {
         if state.waiting() >= BATCH_MAX {
-            self.submit_locked(state, finished)?;
+            self.submit_locked(state, finished, Seal::Size)?;
         }
         Ok(())
     }
@@ -202,7 +209,7 @@ impl StreamCore {
             return Ok(());
         }
         state.batch = (state.batch * 2).min(BATCH_MAX);
-        let submitted = self.submit_locked(state, finished);
+        let submitted = self.submit_locked(state, finished, Seal::Size);
         // The commands are taken: they go as soon as the driver lets them.
         let later = submitted.is_err() && !state.sealed.is_empty();
         if later && !self.exec.device().is_lost() {
@@ -237,6 +244,7 @@ impl StreamCore {
 
     /// Waits until all commands so far have finished; `false` if `timeout` ran out first.
     pub(crate) fn synchronize(&self, timeout: Option<Duration>) -> Result<bool> {
+        callback::check()?;
         let Some(value) = self.submit_all()? else {
             return Ok(true);
         };
@@ -253,6 +261,11 @@ impl StreamCore {
         let done = self.lane.poll()? >= value;
         self.let_go();
         Ok(done)
+    }
+
+    /// Keeps an error for whoever uses the stream next.
+    pub(super) fn blame(&self, error: Error) {
+        self.state.lock().losses.blame(error);
     }
 
     /// Lets go of what is known to have finished.

@@ -10,12 +10,29 @@ use crate::error::Result;
 /// The most recordings of a stream in flight before it waits for the oldest.
 const IN_FLIGHT_MAX: usize = 64;
 
+/// Why a recording is sealed.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Seal {
+    /// It has enough commands.
+    Size,
+    /// An event stands behind it.
+    Event,
+    /// What follows waits for another stream.
+    Wait,
+    /// Somebody waits for it, or asks whether it has finished.
+    Host,
+    /// It was asked for.
+    Flush,
+    /// Nobody else did it in time.
+    Pacer,
+}
+
 impl StreamCore {
     /// Seals and submits what is open.
     pub(crate) fn flush(&self) -> Result<()> {
         let result = self.locked(|state, finished| {
             let told = state.losses.tell();
-            let result = told.and(self.submit_locked(state, finished));
+            let result = told.and(self.submit_locked(state, finished, Seal::Flush));
             state.hand_on(&result);
             result
         });
@@ -28,7 +45,7 @@ impl StreamCore {
     /// False if something is left that can be tried again.
     pub(super) fn pace(&self) -> bool {
         let is_left = self.locked(|state, finished| {
-            let submitted = self.submit_locked(state, finished);
+            let submitted = self.submit_locked(state, finished, Seal::Pacer);
             submitted.is_err() && !state.sealed.is_empty()
         });
         self.exec.collect_orphans();
@@ -52,7 +69,7 @@ impl StreamCore {
         self.exec.device().check()?;
         self.locked(|state, finished| {
             state.batch = 1;
-            let submitted = self.submit_locked(state, finished);
+            let submitted = self.submit_locked(state, finished, Seal::Host);
             state.hand_on(&submitted);
             submitted?;
             state.losses.tell()?;
@@ -63,12 +80,15 @@ impl StreamCore {
     /// Submits recordings up to `seq`, which somebody is about to wait for or not.
     pub(super) fn submit_up_to(&self, seq: u64, is_waited_for: bool) -> Result<()> {
         self.locked(|state, finished| {
-            if is_waited_for {
+            let cause = if is_waited_for {
                 state.batch = 1;
-            }
+                Seal::Host
+            } else {
+                Seal::Flush
+            };
             let is_open = state.open.as_ref().is_some_and(|open| open.seq <= seq);
             let submitted = if is_open {
-                self.submit_locked(state, finished)
+                self.submit_locked(state, finished, cause)
             } else {
                 self.submit_ended(state, finished)
             };
@@ -81,9 +101,10 @@ impl StreamCore {
         &self,
         state: &mut State,
         finished: &mut Vec<Recording>,
+        cause: Seal,
     ) -> Result<()> {
         // Where the open recording is lost, those before it go their way.
-        let sealed = self.seal(state, finished);
+        let sealed = self.seal(state, finished, cause);
         self.submit_ended(state, finished)?;
         sealed
     }
@@ -94,6 +115,7 @@ impl StreamCore {
         if state.in_flight.len() > IN_FLIGHT_MAX
             && let Some(oldest) = state.in_flight.front()
         {
+            self.exec.device().counts().host_waits_in_flight.add(1);
             self.lane.wait(oldest.value, None)?;
         }
         self.retire(state, finished);
@@ -101,7 +123,12 @@ impl StreamCore {
     }
 
     /// Ends the open recording.
-    pub(super) fn seal(&self, state: &mut State, finished: &mut Vec<Recording>) -> Result<()> {
+    pub(super) fn seal(
+        &self,
+        state: &mut State,
+        finished: &mut Vec<Recording>,
+        cause: Seal,
+    ) -> Result<()> {
         let Some(mut recording) = state.open.take() else {
             return Ok(());
         };
@@ -111,6 +138,16 @@ impl StreamCore {
             finished.push(recording);
             return Err(error);
         }
+        let counts = self.exec.device().counts();
+        let count = match cause {
+            Seal::Size => &counts.seals_by_size,
+            Seal::Event => &counts.seals_by_event,
+            Seal::Wait => &counts.seals_by_wait,
+            Seal::Host => &counts.seals_by_host,
+            Seal::Flush => &counts.seals_by_flush,
+            Seal::Pacer => &counts.seals_by_pacer,
+        };
+        count.add(1);
         state.sealed_count += recording.count;
         state.sealed.push_back(recording);
         Ok(())

@@ -4,8 +4,10 @@ use core::time::Duration;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
+use super::callback;
 use super::losses::Loss;
 use super::stream::StreamCore;
+use crate::base::counters::{Count, Counts};
 use crate::error::Result;
 use crate::vk::Lane;
 
@@ -131,6 +133,22 @@ impl Ticket {
         point.is_some_and(|point| Weak::ptr_eq(&point.stream, stream))
     }
 
+    /// Whether the commands before it were lost, so that they never run.
+    pub(super) fn is_lost(&self) -> bool {
+        let point = self.0.as_ref();
+        point.is_some_and(|point| point.loss.get().is_some())
+    }
+
+    /// Waits for a moment, if it is submitted.
+    pub(super) fn wait_a_moment(&self, timeout: Duration) {
+        if let Some(point) = &self.0
+            && let Some(value) = point.value()
+        {
+            // A loss is found by who asks next.
+            let _ = point.lane.wait(value, Some(timeout));
+        }
+    }
+
     /// Whether nothing leads to it.
     pub(crate) fn leads_nowhere(&self) -> bool {
         self.0.is_none()
@@ -147,11 +165,27 @@ impl Ticket {
         Ok(done)
     }
 
-    /// Waits until it is reached; `false` if `timeout` ran out first.
+    /// Waits until it is reached, as the program asked; `false` if `timeout` ran out first.
     pub(crate) fn wait(&self, timeout: Option<Duration>) -> Result<bool> {
+        self.wait_counted(timeout, |counts| &counts.host_waits_asked)
+    }
+
+    /// Waits until it is reached, for the memory that may then be used.
+    pub(crate) fn wait_for_memory(&self) -> Result<()> {
+        let waited = self.wait_counted(None, |counts| &counts.host_waits_memory);
+        waited.map(drop)
+    }
+
+    fn wait_counted(
+        &self,
+        timeout: Option<Duration>,
+        count: impl FnOnce(&Counts) -> &Count,
+    ) -> Result<bool> {
+        callback::check()?;
         let Some(point) = &self.0 else {
             return Ok(true);
         };
+        count(point.lane.device().counts()).add(1);
         let value = point.submit(true)?;
         let done = point.lane.wait(value, timeout)?;
         point.let_go();

@@ -46,6 +46,7 @@ pub(crate) fn upload(
     let mut dst = Range { len: 0, ..dst };
     for piece in bytes.chunks(PIECE) {
         if staging.busy_bytes() >= STAGED_MAX {
+            stream.device().counts().host_waits_staging.add(1);
             stream.synchronize(None)?;
         }
         dst.len = piece.len() as u64;

@@ -175,7 +175,7 @@ impl DeviceMemory {
                         other => other,
                     };
                     if self.has_leaving.swap(false, Ordering::Relaxed) {
-                        self.exec.synchronize()?;
+                        self.exec.synchronize_for_memory()?;
                         continue;
                     }
                     let figures = self.completed(figures, refusal.as_ref());
@@ -234,7 +234,7 @@ impl DeviceMemory {
     /// the same heap.
     fn make_way(&self, tickets: &[Ticket]) -> Result<()> {
         for ticket in tickets {
-            ticket.wait(None)?;
+            ticket.wait_for_memory()?;
         }
         for staging in &self.staging {
             staging.trim();
@@ -245,7 +245,7 @@ impl DeviceMemory {
     /// Gives segments back to the driver before it returns, whatever still uses them.
     fn let_go(&self, released: Vec<Arc<Segment>>) -> Result<()> {
         if released.iter().any(is_in_use) {
-            self.exec.synchronize()?;
+            self.exec.synchronize_for_memory()?;
         }
         drop(released);
         Ok(())
@@ -271,7 +271,7 @@ impl DeviceMemory {
         self.device.check()?;
         let tickets = self.with(|state| state.core.empty_cache_begin());
         for ticket in &tickets {
-            ticket.wait(None)?;
+            ticket.wait_for_memory()?;
         }
         let mut released = Vec::new();
         self.with(|state| {

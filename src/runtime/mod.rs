@@ -16,10 +16,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use crate::alloc::{self, AllocConf, PoolId};
+use crate::base::counters::Counters;
 use crate::base::{fork, sync::Mutex};
 use crate::device::select::{self, Candidate, Selection};
 use crate::device::{Device, DeviceArg, MemoryInfo, mask};
 use crate::error::{Error, ErrorKind, Result};
+use crate::exec::callback;
 use crate::mem::{MemorySettings, limit};
 use crate::rng::generator::Defaults;
 use crate::vk::Instance;
@@ -203,6 +205,7 @@ impl Runtime {
     /// [`ErrorKind::DeviceLost`] if a device was lost; the runtime is shut down nevertheless.
     pub fn shutdown(&self) -> Result<()> {
         fork::check()?;
+        callback::check()?;
         self.0.shared.closed.store(true, Ordering::Relaxed);
         let slots = self
             .0
@@ -235,6 +238,35 @@ impl Runtime {
     /// ```
     pub fn selection(&self) -> Result<Vec<Candidate>> {
         Ok(self.probe()?.selection.candidates.clone())
+    }
+
+    /// What the runtime has done on its open devices: launches, submissions, waits and their causes.
+    ///
+    /// For tests and for tuning: the difference of two readings says what a piece of a program costs.
+    /// Zeros where no device is open.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let runtime = vkaccel::Runtime::current();
+    /// let stream = vkaccel::Stream::new(0)?;
+    /// let buffer = stream.zeroed::<u32>(100)?;
+    /// let before = runtime.counters();
+    /// stream.fill(&buffer, 7)?;
+    /// stream.synchronize()?;
+    /// let done = runtime.counters().since(&before);
+    /// println!("{} submissions for {} fills and copies", done.submits, done.transfers);
+    /// # Ok::<(), vkaccel::Error>(())
+    /// ```
+    pub fn counters(&self) -> Counters {
+        let mut sum = Counters::default();
+        if let Some(probed) = self.0.probed.get() {
+            for slot in &probed.slots {
+                sum.add(&slot.counters());
+            }
+        }
+        sum
     }
 
     /// Takes what validation layers have said since the last call, oldest first.

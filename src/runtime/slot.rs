@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::Shared;
 use super::stream::NamedStream;
-use crate::base::{fork, sync::Mutex};
+use crate::base::{counters::Counters, fork, sync::Mutex};
 use crate::device::info::PhysicalInfo;
 use crate::device::plan::{MemoryRole, Plan};
 use crate::device::{Device, DeviceCapability, MemoryInfo};
@@ -190,8 +190,18 @@ impl Slot {
 
     /// Waits for all work of the device; there is none while it is not open.
     pub(super) fn synchronize(&self) -> Result<()> {
-        self.existing()?
-            .map_or(Ok(()), |opened| opened.exec.synchronize())
+        self.existing()?.map_or(Ok(()), |opened| {
+            opened.device.counts().host_waits_asked.add(1);
+            opened.exec.synchronize()
+        })
+    }
+
+    /// What its device has done; zeros while it is not open.
+    pub(super) fn counters(&self) -> Counters {
+        // As in `is_open`.
+        let opened = fork::may_call_driver().then(|| self.opened.lock().clone());
+        let opened = opened.flatten();
+        opened.map_or_else(Counters::default, |opened| opened.device.counts().read())
     }
 
     /// Free and total memory, from queries alone.

@@ -78,8 +78,8 @@ impl Stream {
 
     /// Makes a stream with a priority: lower numbers are more urgent.
     ///
-    /// The priority is kept and can be asked for; devices with a single compute queue run all
-    /// streams alike.
+    /// The priority is kept and can be asked for. The device runs all streams alike: which of its
+    /// queues a stream goes to is settled by the order in which streams are made.
     ///
     /// # Errors
     ///
@@ -148,6 +148,36 @@ impl Stream {
         self.wait(Some(timeout))
     }
 
+    /// Runs a function on the host once all commands so far have finished.
+    ///
+    /// It runs on a thread of the runtime, behind the callbacks that the stream was given before. It may
+    /// record commands, but may not wait for the device, and holds up other callbacks and idle streams
+    /// while it runs, so keep it short. Commands that come after it do not wait for it, nor does waiting
+    /// for the stream; [`Runtime::shutdown`] does. It is dropped without being called if the device is
+    /// lost. If it panics, the next call that uses the stream says so.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceLost`](crate::ErrorKind::DeviceLost) if the device is lost. Inside of `f`, what would wait
+    /// fails with [`NotPermitted`](crate::ErrorKind::NotPermitted).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let stream = vkaccel::Stream::new(0)?;
+    /// let buffer = stream.upload(&[1u32, 2, 3])?;
+    /// let (sender, receiver) = std::sync::mpsc::channel();
+    /// stream.add_callback(move || sender.send("uploaded").unwrap_or_default())?;
+    /// assert_eq!(receiver.recv(), Ok("uploaded"));
+    /// # Ok::<(), vkaccel::Error>(())
+    /// ```
+    #[doc(alias = "cudaLaunchHostFunc")]
+    pub fn add_callback(&self, f: impl FnOnce() + Send + 'static) -> Result<()> {
+        let (core, _opened) = self.open()?;
+        core.call(Box::new(f))
+    }
+
     /// Makes the stream, and its device, current on this thread until the guard is dropped.
     ///
     /// # Errors
@@ -201,8 +231,10 @@ impl Stream {
 
     /// Waits for all commands so far; `false` if `timeout` ran out.
     pub(crate) fn wait(&self, timeout: Option<Duration>) -> Result<bool> {
-        self.existing()?
-            .map_or(Ok(true), |core| core.synchronize(timeout))
+        self.existing()?.map_or(Ok(true), |core| {
+            core.device().counts().host_waits_asked.add(1);
+            core.synchronize(timeout)
+        })
     }
 
     /// A point behind all commands so far.

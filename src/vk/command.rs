@@ -29,7 +29,17 @@ pub(crate) struct Commands {
     bound: Option<vk::Pipeline>,
     descriptors: DescriptorArena,
     scratch: Scratch,
+    tally: Tally,
     device: Arc<Device>,
+}
+
+/// What the commands are, counted without other threads until they are ended.
+#[derive(Debug, Default)]
+struct Tally {
+    launches: u64,
+    transfers: u64,
+    barriers: u64,
+    descriptor_sets: u64,
 }
 
 /// Vectors that keep their room from launch to launch.
@@ -72,6 +82,7 @@ impl Commands {
             bound: None,
             descriptors: DescriptorArena::new(device),
             scratch: Scratch::default(),
+            tally: Tally::default(),
             device: Arc::clone(device),
         };
         let info = vk::CommandBufferAllocateInfo::default()
@@ -99,12 +110,20 @@ impl Commands {
     pub(crate) fn end(&mut self) -> Result<()> {
         // SAFETY: the buffer is being recorded.
         let ended = unsafe { self.device.raw().end_command_buffer(self.buffer) };
-        self.device.during("vkEndCommandBuffer", ended)
+        self.device.during("vkEndCommandBuffer", ended)?;
+        let tally = core::mem::take(&mut self.tally);
+        let counts = self.device.counts();
+        counts.launches.add(tally.launches);
+        counts.transfers.add(tally.transfers);
+        counts.barriers.add(tally.barriers);
+        counts.descriptor_sets.add(tally.descriptor_sets);
+        Ok(())
     }
 
     /// Empties the buffer and its descriptors; its commands have finished or were never submitted.
     pub(crate) fn reset(&mut self) -> Result<()> {
         self.bound = None;
+        self.tally = Tally::default();
         // SAFETY: no command of the pool is pending, as the caller says.
         let reset = unsafe {
             self.device
@@ -117,6 +136,7 @@ impl Commands {
 
     /// Records one global memory barrier.
     pub(crate) fn barrier(&mut self, barrier: Barrier) {
+        self.tally.barriers += 1;
         let memory = [vk::MemoryBarrier::default()
             .src_access_mask(accesses(Scope {
                 reads: Stages::NONE,
@@ -150,6 +170,7 @@ impl Commands {
 
     /// Records a copy; regions lie in their segments and do not overlap each other's destinations.
     pub(crate) fn copy(&mut self, src: &Segment, dst: &Segment, regions: &[Region]) {
+        self.tally.transfers += 1;
         let regions: Vec<_> = regions
             .iter()
             .map(|region| {
@@ -169,6 +190,7 @@ impl Commands {
 
     /// Records a fill with a word; offset and length are multiples of 4.
     pub(crate) fn fill(&mut self, dst: &Segment, offset: u64, len: u64, word: u32) {
+        self.tally.transfers += 1;
         // SAFETY: as in `copy`.
         unsafe {
             self.device
@@ -218,6 +240,7 @@ impl Commands {
                 .raw()
                 .cmd_dispatch(self.buffer, groups[0], groups[1], groups[2])
         };
+        self.tally.launches += 1;
         Ok(())
     }
 
@@ -232,6 +255,7 @@ impl Commands {
                 .sets
                 .push(self.descriptors.allocate(layout, size)?);
         }
+        self.tally.descriptor_sets += self.scratch.sets.len() as u64;
         self.scratch.infos.clear();
         self.scratch.infos.extend(ranges.iter().map(|range| {
             vk::DescriptorBufferInfo::default()

@@ -21,7 +21,7 @@ use super::instance::Instance;
 use super::lane::Timelines;
 use super::result::{self, During};
 use super::segment::allocation_error;
-use crate::base::{fork, sync::Mutex};
+use crate::base::{counters::Counts, fork, sync::Mutex};
 use crate::device::MemoryInfo;
 use crate::device::info::PhysicalInfo;
 use crate::device::plan::{LANES_MAX, MemoryRole, Plan};
@@ -33,6 +33,7 @@ pub(crate) struct Device {
     plan: Plan,
     name: String,
     lost: AtomicBool,
+    counts: Counts,
     /// The timelines of its lanes, for the message of a loss.
     timelines: OnceLock<Weak<Timelines>>,
     held_bytes: AtomicU64,
@@ -115,6 +116,7 @@ impl Device {
             plan,
             name,
             lost: AtomicBool::new(false),
+            counts: Counts::default(),
             timelines: OnceLock::new(),
             held_bytes: AtomicU64::new(0),
             held_count: AtomicU32::new(0),
@@ -132,6 +134,11 @@ impl Device {
     /// What was decided about it before it was opened.
     pub(crate) fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    /// What is counted of its work.
+    pub(crate) fn counts(&self) -> &Counts {
+        &self.counts
     }
 
     /// Its name for messages, as `vulkan:0`.
@@ -216,10 +223,12 @@ impl Device {
         let taken = self.take_room(description.requirements.size, heap);
         taken.map_err(|reason| self.no_room(reason, size_bytes))?;
         let allocation = self.allocator.lock().allocate(description);
-        allocation.map_err(|cause| {
+        let allocation = allocation.map_err(|cause| {
             self.give_room(description.requirements.size, heap);
             allocation_error(&cause, size_bytes).context(&self.name)
-        })
+        })?;
+        self.counts.driver_allocations.add(1);
+        Ok(allocation)
     }
 
     /// Counts an allocation before it is made.
@@ -288,6 +297,7 @@ impl Device {
         // gpu-allocator fails here only for an allocation that is not its own.
         let released = self.allocator.lock().free(allocation);
         debug_assert!(released.is_ok(), "{released:?}");
+        self.counts.driver_frees.add(1);
         self.give_room(size_bytes, heap);
     }
 }

@@ -156,6 +156,12 @@ impl Lane {
                 .queue_submit(self.queue, &infos[..count], vk::Fence::null())
         };
         device.during("vkQueueSubmit", result)?;
+        let counts = device.counts();
+        counts.submits.add(1);
+        counts.recordings.add(count as u64);
+        counts
+            .waits
+            .add(waits[..count].iter().map(|list| list.count as u64).sum());
         let first = state.last + 1;
         state.last += count as u64;
         state.waited = waited;

@@ -80,6 +80,7 @@ impl Pipeline {
         parts.module = device.during("vkCreateShaderModule", module)?;
         let raw = parts.make_pipeline(&interface.entry, specialization)?;
         parts.drop_module();
+        device.counts().pipeline_compiles.add(1);
         Ok(Arc::new(Self { raw, parts }))
     }
 

@@ -1,0 +1,135 @@
+//! Host callbacks: functions of the program that run when a point of a stream is reached.
+
+use core::cell::Cell;
+use std::any::Any;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Weak;
+
+use super::stream::StreamCore;
+use super::ticket::Ticket;
+use crate::base::fork;
+use crate::error::{Error, ErrorKind, Result};
+
+thread_local! {
+    /// Whether the thread runs a callback.
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The check that opens every wait of the program's for a device.
+///
+/// A callback runs on the thread that keeps streams going, so that it must not be held up there.
+///
+/// # Errors
+///
+/// [`ErrorKind::NotPermitted`] inside of a callback.
+pub(crate) fn check() -> Result<()> {
+    if INSIDE.try_with(Cell::get).unwrap_or(false) {
+        return Err(Error::new(
+            ErrorKind::NotPermitted,
+            "a host callback may not wait for the device: it runs on the thread that keeps streams \
+             going; send a message to a thread of your own and wait there",
+        ));
+    }
+    Ok(())
+}
+
+/// A function that is to run once a point of its stream is reached.
+pub(super) struct Callback {
+    stream: Weak<StreamCore>,
+    stream_id: u64,
+    ticket: Ticket,
+    function: Box<dyn FnOnce() + Send>,
+}
+
+impl core::fmt::Debug for Callback {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Callback")
+            .field("stream", &self.stream_id)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Callback {
+    pub(super) fn new(
+        stream: &StreamCore,
+        ticket: Ticket,
+        function: Box<dyn FnOnce() + Send>,
+    ) -> Self {
+        Self {
+            stream: Weak::clone(&stream.me),
+            stream_id: stream.id(),
+            ticket,
+            function,
+        }
+    }
+
+    /// The point that it waits for.
+    pub(super) fn ticket(&self) -> &Ticket {
+        &self.ticket
+    }
+
+    /// Drops it.
+    pub(super) fn give_up(self) {
+        // What the function has captured may panic when it is dropped.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(self)));
+    }
+
+    /// Runs it; a panic becomes an error of its stream.
+    fn run(self) {
+        let Self {
+            stream, function, ..
+        } = self;
+        INSIDE.set(true);
+        let panicked = catch_unwind(AssertUnwindSafe(function));
+        INSIDE.set(false);
+        let Some(stream) = stream.upgrade() else {
+            return;
+        };
+        stream.exec.device().counts().callbacks.add(1);
+        if let Err(payload) = panicked {
+            let text = message(&*payload);
+            // Its drop may panic too.
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(payload)));
+            stream.blame(Error::new(
+                ErrorKind::CallbackPanicked,
+                format!("a host callback of this stream panicked: {text}"),
+            ));
+        }
+    }
+}
+
+/// What a panic says.
+fn message(payload: &(dyn Any + Send)) -> String {
+    if let Some(text) = payload.downcast_ref::<&str>() {
+        return (*text).to_owned();
+    }
+    let text = payload.downcast_ref::<String>();
+    text.map_or_else(|| "it gave no text".to_owned(), Clone::clone)
+}
+
+/// Runs those whose points are reached, in the order of each stream; the others stay.
+///
+/// Those whose points will never be reached, as the device or their commands were lost, are dropped. Nothing if the process is ending.
+pub(super) fn run_reached(waiting: &mut VecDeque<Callback>) -> Option<()> {
+    let mut held_up: Vec<u64> = Vec::new();
+    for _ in 0..waiting.len() {
+        let Some(callback) = waiting.pop_front() else {
+            break;
+        };
+        if held_up.contains(&callback.stream_id) {
+            waiting.push_back(callback);
+            continue;
+        }
+        match fork::in_background(|| callback.ticket.poll())? {
+            Ok(true) if !callback.ticket.is_lost() => callback.run(),
+            Ok(false) => {
+                held_up.push(callback.stream_id);
+                waiting.push_back(callback);
+            }
+            // It will never be reached.
+            _ => callback.give_up(),
+        }
+    }
+    Some(())
+}

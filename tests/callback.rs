@@ -1,0 +1,173 @@
+//! Promises of host callbacks: when they run, in which order, and what they may not do.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic anywhere")]
+
+mod support;
+
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use support::deadline::Deadline;
+use support::on_each_device;
+use support::slow::Slow;
+use vkaccel::{ErrorKind, Event, Stream};
+
+/// Longer than any callback takes to come.
+const SOON: Duration = Duration::from_secs(20);
+
+#[test]
+fn callbacks_run_in_stream_order_once_their_commands_have_finished() {
+    on_each_device("callbacks_run_in_stream_order", |_| {
+        let streams = [Stream::new(0).unwrap(), Stream::new(0).unwrap()];
+        let slow = Slow::new(&streams[0]);
+        let (sender, receiver) = channel();
+        for round in 0..20 {
+            for (which, stream) in streams.iter().enumerate() {
+                if round % 5 == 0 {
+                    slow.launch(stream);
+                    streams[1 - which].wait_stream(stream).unwrap();
+                }
+                let done = stream.record_event().unwrap();
+                let sender = sender.clone();
+                let told = move || sender.send((which, round, done.query())).unwrap();
+                stream.add_callback(told).unwrap();
+            }
+        }
+        let mut next = [0, 0];
+        for _ in 0..40 {
+            let (which, round, done) = receiver.recv_timeout(SOON).unwrap();
+            assert_eq!(round, next[which]);
+            assert!(done.unwrap());
+            next[which] += 1;
+        }
+    });
+}
+
+#[test]
+fn a_callback_comes_without_further_calls_also_where_there_is_nothing_to_wait_for() {
+    on_each_device("a_callback_comes_without_further_calls", |_| {
+        let (sender, receiver) = channel();
+        let stream = Stream::new(0).unwrap();
+        for work in [false, true] {
+            let sender = sender.clone();
+            if work {
+                drop(stream.zeroed::<u32>(100).unwrap());
+            }
+            stream
+                .add_callback(move || sender.send(work).unwrap())
+                .unwrap();
+            assert_eq!(receiver.recv_timeout(SOON), Ok(work));
+        }
+        // Its stream may be gone by then.
+        let slow = Slow::new(&stream);
+        slow.launch(&stream);
+        stream
+            .add_callback(move || sender.send(true).unwrap())
+            .unwrap();
+        drop((stream, slow));
+        assert_eq!(receiver.recv_timeout(SOON), Ok(true));
+        assert_eq!(
+            receiver.recv_timeout(SOON),
+            Err(RecvTimeoutError::Disconnected)
+        );
+    });
+}
+
+#[test]
+fn a_callback_may_record_and_add_others_but_not_wait() {
+    on_each_device("a_callback_may_record", |test| {
+        let _deadline = Deadline::new("a_callback_may_record", 60);
+        let (sender, receiver) = channel();
+        let (stream, runtime) = (Stream::new(0).unwrap(), test.runtime().clone());
+        let words = Arc::new(stream.upload(&[1u32; 10]).unwrap());
+        let (inner, target) = (stream.clone(), Arc::clone(&words));
+        let tries = move || {
+            let event = inner.record_event().unwrap();
+            let refused: Vec<_> = [
+                inner.synchronize(),
+                event.synchronize(),
+                event.synchronize_timeout(Duration::from_secs(1)).map(drop),
+                inner.to_vec(&*target).map(drop),
+                vkaccel::with_device(0, || runtime.shutdown()),
+            ]
+            .map(|result| result.map_err(|error| error.kind()))
+            .into();
+            inner.fill(&*target, 7).unwrap();
+            let again = sender.clone();
+            inner
+                .add_callback(move || again.send(Vec::new()).unwrap())
+                .unwrap();
+            sender.send(refused).unwrap();
+        };
+        stream.add_callback(tries).unwrap();
+        let refused = receiver.recv_timeout(SOON).unwrap();
+        assert_eq!(refused, [const { Err(ErrorKind::NotPermitted) }; 5]);
+        assert_eq!(receiver.recv_timeout(SOON).unwrap(), []);
+        assert_eq!(stream.to_vec(&*words).unwrap(), [7; 10]);
+    });
+}
+
+#[test]
+fn a_panic_in_a_callback_is_told_to_the_next_user_of_its_stream_once() {
+    on_each_device("a_panic_in_a_callback", |_| {
+        let (stream, other) = (Stream::new(0).unwrap(), Stream::new(0).unwrap());
+        let words = stream.upload(&[1u32; 10]).unwrap();
+        stream.add_callback(|| panic!("on purpose")).unwrap();
+        let (sender, receiver) = channel();
+        // The callback behind it runs nevertheless.
+        stream
+            .add_callback(move || sender.send(()).unwrap())
+            .unwrap();
+        receiver.recv_timeout(SOON).unwrap();
+        other.synchronize().unwrap();
+        let error = stream.fill(&words, 2).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::CallbackPanicked);
+        assert!(error.to_string().contains("on purpose"), "{error}");
+        stream.fill(&words, 3).unwrap();
+        assert_eq!(stream.to_vec(&words).unwrap(), [3; 10]);
+    });
+}
+
+#[test]
+fn shutting_down_waits_for_callbacks() {
+    on_each_device("shutting_down_waits_for_callbacks", |test| {
+        let _deadline = Deadline::new("shutting_down_waits_for_callbacks", 60);
+        let seen = Arc::new(Mutex::new(0));
+        let stream = Stream::new(0).unwrap();
+        let slow = Slow::new(&stream);
+        for _ in 0..5 {
+            slow.launch(&stream);
+            let seen = Arc::clone(&seen);
+            stream
+                .add_callback(move || *seen.lock().unwrap() += 1)
+                .unwrap();
+        }
+        test.runtime().shutdown().unwrap();
+        assert_eq!(*seen.lock().unwrap(), 5);
+    });
+}
+
+#[test]
+fn what_a_callback_holds_may_be_the_last_of_its_stream_and_device() {
+    on_each_device("what_a_callback_holds", |test| {
+        let _deadline = Deadline::new("what_a_callback_holds", 60);
+        for round in 0..10u32 {
+            let (sender, receiver) = channel();
+            let inner = test.another(support::builder());
+            let stream = Stream::new(0).unwrap();
+            let words = stream.upload(&[round; 100]).unwrap();
+            let event = Event::new();
+            event.record(&stream).unwrap();
+            let (last, handle) = (inner.runtime().clone(), stream.clone());
+            let held = move || {
+                drop((words, event, handle, last));
+                sender.send(()).unwrap();
+            };
+            stream.add_callback(held).unwrap();
+            drop(stream);
+            receiver.recv_timeout(SOON).unwrap();
+            drop(inner);
+        }
+    });
+}

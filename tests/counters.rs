@@ -1,0 +1,173 @@
+//! Promises of the counters: they say what the driver was asked for, and how little that is.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic anywhere")]
+
+mod support;
+
+use support::entry::Entry;
+use support::kernels::kernel;
+use support::slow::Slow;
+use support::{TestRuntime, on_each_device};
+use vkaccel::{Counters, Event, Grid, Runtime, Stream};
+
+/// What `work` does, as counted.
+fn counted(runtime: &Runtime, work: impl FnOnce()) -> Counters {
+    let before = runtime.counters();
+    work();
+    runtime.counters().since(&before)
+}
+
+#[test]
+fn what_is_counted_is_what_the_driver_was_asked_for() {
+    on_each_device("what_is_counted", |test| {
+        let entry = Entry::new().unwrap();
+        let runtime = test.another(entry.builder());
+        assert_eq!(runtime.runtime().counters(), Counters::default());
+        let (first, second) = (Stream::new(0).unwrap(), Stream::new(0).unwrap());
+        let kernel = kernel("affine");
+        for round in 0..10 {
+            let words = first.zeroed::<u32>(1000).unwrap();
+            for stream in [&first, &second] {
+                let args = (&words, 2, 1, 1000);
+                stream.launch(&kernel, Grid::elements(1000), args).unwrap();
+                second.wait_stream(&first).unwrap();
+            }
+            if round % 3 == 0 {
+                second.synchronize().unwrap();
+            }
+        }
+        vkaccel::synchronize(0).unwrap();
+        let counted = runtime.runtime().counters();
+        let asked = |name: &str| entry.calls(name);
+        assert_eq!(counted.launches, 20);
+        assert_eq!(counted.launches, asked("vkCmdDispatch"));
+        let transfers = asked("vkCmdFillBuffer") + asked("vkCmdCopyBuffer");
+        assert_eq!(counted.transfers, transfers);
+        assert_eq!(counted.barriers, asked("vkCmdPipelineBarrier"));
+        assert_eq!(counted.submits, asked("vkQueueSubmit"));
+        assert_eq!(counted.descriptor_sets, asked("vkAllocateDescriptorSets"));
+        assert_eq!(counted.driver_allocations, asked("vkAllocateMemory"));
+        assert_eq!(counted.driver_frees, asked("vkFreeMemory"));
+        assert_eq!(counted.pipeline_compiles, asked("vkCreateComputePipelines"));
+        assert_eq!(counted.recordings, asked("vkEndCommandBuffer"));
+        let seals = counted.seals_by_size
+            + counted.seals_by_event
+            + counted.seals_by_wait
+            + counted.seals_by_host
+            + counted.seals_by_flush
+            + counted.seals_by_pacer;
+        assert_eq!(counted.recordings, seals);
+        assert!(counted.recordings >= counted.submits);
+        assert_eq!(counted.host_waits_asked, 5);
+    });
+}
+
+#[test]
+fn many_launches_share_few_submissions_and_nobody_waits_unasked() {
+    on_each_device("many_launches_share_few_submissions", |test| {
+        let stream = Stream::new(0).unwrap();
+        let slow = Slow::new(&stream);
+        let kernel = kernel("affine");
+        let words = stream.zeroed::<u32>(1000).unwrap();
+        stream.synchronize().unwrap();
+        let done = counted(test.runtime(), || {
+            // While the device is busy, the pacer leaves recordings to grow.
+            slow.launch(&stream);
+            for _ in 0..1000 {
+                let args = (&words, 2, 1, 1000);
+                stream.launch(&kernel, Grid::elements(1000), args).unwrap();
+            }
+            stream.synchronize().unwrap();
+        });
+        assert_eq!(done.launches, 1001);
+        // 1, 2, 4, .. 256, then 256 each; the pacer may have added some.
+        let by_size = done.seals_by_size + done.seals_by_host;
+        assert!(by_size <= 12, "{done:?}");
+        assert!(done.submits <= 12 + done.seals_by_pacer, "{done:?}");
+        assert_eq!(done.host_waits_asked, 1);
+        let unasked = done.host_waits_in_flight + done.host_waits_staging + done.host_waits_memory;
+        assert_eq!(unasked, 0, "{done:?}");
+    });
+}
+
+#[test]
+fn a_launch_and_a_wait_are_one_submission_in_which_the_pacer_has_no_part() {
+    on_each_device("a_launch_and_a_wait", |test| {
+        let stream = Stream::new(0).unwrap();
+        let kernel = kernel("affine");
+        let words = stream.zeroed::<u32>(1000).unwrap();
+        stream.synchronize().unwrap();
+        let done = counted(test.runtime(), || {
+            for _ in 0..50 {
+                let args = (&words, 2, 1, 1000);
+                stream.launch(&kernel, Grid::elements(1000), args).unwrap();
+                stream.synchronize().unwrap();
+            }
+        });
+        assert_eq!((done.launches, done.submits, done.recordings), (50, 50, 50));
+        assert_eq!(done.seals_by_pacer, 0);
+    });
+}
+
+/// Recordings between events go to the driver together.
+#[test]
+fn events_seal_recordings_but_submit_nothing() {
+    on_each_device("events_seal_recordings", |test| {
+        let stream = Stream::new(0).unwrap();
+        let slow = Slow::new(&stream);
+        let words = stream.zeroed::<u32>(1000).unwrap();
+        stream.synchronize().unwrap();
+        let mut events = Vec::new();
+        let done = counted(test.runtime(), || {
+            slow.launch(&stream);
+            for value in 0..100 {
+                stream.fill(&words, value).unwrap();
+                events.push(stream.record_event().unwrap());
+            }
+            // Nothing is between them: they share a recording.
+            events.extend((0..100).map(|_| stream.record_event().unwrap()));
+            stream.synchronize().unwrap();
+        });
+        assert_eq!(done.recordings, 101, "{done:?}");
+        assert!(done.submits < 30, "{done:?}");
+        assert!(events.iter().all(|event| event.query().unwrap()));
+    });
+}
+
+#[test]
+fn waiting_for_what_the_host_has_seen_costs_nothing() {
+    on_each_device("waiting_for_what_the_host_has_seen", |test| {
+        let (first, second) = (Stream::new(0).unwrap(), Stream::new(0).unwrap());
+        let words = first.zeroed::<u32>(1000).unwrap();
+        let event = Event::new();
+        event.record(&first).unwrap();
+        event.synchronize().unwrap();
+        second.synchronize().unwrap();
+        let done = counted(test.runtime(), || {
+            for _ in 0..100 {
+                event.wait(&second).unwrap();
+                second.wait_stream(&first).unwrap();
+                second.wait_stream(&second).unwrap();
+            }
+            second.synchronize().unwrap();
+        });
+        assert_eq!((done.recordings, done.submits, done.waits), (0, 0, 0));
+        assert_eq!(second.to_vec(&words).unwrap(), [0; 1000]);
+    });
+}
+
+#[test]
+fn counters_begin_anew_with_a_device() {
+    on_each_device("counters_begin_anew", |_| {
+        let counters = |runtime: &TestRuntime| runtime.runtime().counters();
+        let mut seen = Vec::new();
+        for _ in 0..2 {
+            let runtime = TestRuntime::new(support::builder());
+            drop(Stream::new(0).unwrap().upload(&[1u32; 10]).unwrap());
+            vkaccel::synchronize(0).unwrap();
+            let done = counters(&runtime);
+            seen.push((done.transfers, done.host_waits_asked));
+        }
+        assert_eq!(seen, [(1, 1), (1, 1)]);
+    });
+}
