@@ -105,6 +105,8 @@ impl Serialize for Segment<'_> {
         let kind = if info.is_large { "large" } else { "small" };
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("device", device)?;
+        let counter = signed(info.registration_counter);
+        map.serialize_entry("registration_counter", &counter)?;
         map.serialize_entry("address", &signed(info.address))?;
         map.serialize_entry("total_size", &signed(info.total_size))?;
         map.serialize_entry("allocated_size", &signed(info.allocated_size))?;
