@@ -48,7 +48,9 @@ find_tests() {
         [[ -f $file && $file != tests/canary.rs ]] || continue
         name=${file%/main.rs}
         name=$(basename "$name" .rs)
-        if [[ $file == cli/* ]] || grep -q '^mod support;' "$file"; then
+        # Of the command line's tests those that ask for a device, of the library's those with its support.
+        if [[ $file == cli/* ]] && grep -q 'has_device\|device_test' "$file" ||
+            [[ $file != cli/* ]] && grep -q '^mod support;' "$file"; then
             device_tests+=(--test "$name")
         else
             pure_tests+=(--test "$name")

@@ -75,13 +75,18 @@ fn the_package_holds_what_the_library_needs_and_nothing_of_its_tests() {
 fn native_code_comes_with_its_feature_only() {
     let test = "native_code_comes_with_its_feature_only";
     let of = |features| tree(test, features, "normal,build");
-    let (Some(none), Some(serde), Some(glsl), Some(validator)) =
-        (of(""), of("serde"), of("glsl"), of("spirv-val"))
-    else {
+    let (Some(none), Some(serde), Some(pickle), Some(glsl), Some(validator)) = (
+        of(""),
+        of("serde"),
+        of("pickle"),
+        of("glsl"),
+        of("spirv-val"),
+    ) else {
         return;
     };
     assert_eq!(native(&none), [] as [&str; 0]);
     assert_eq!(native(&serde), [] as [&str; 0]);
+    assert_eq!(native(&pickle), [] as [&str; 0]);
     let only = |crates: &BTreeSet<String>| -> Vec<String> {
         let more = native(crates)
             .into_iter()

@@ -4,6 +4,7 @@ mod bind;
 mod dtype;
 mod exit;
 mod info;
+mod memory;
 mod npy;
 mod options;
 mod push;
@@ -26,5 +27,6 @@ fn main() -> ExitCode {
     exit::guard(|| match request {
         Request::Info(options) => info::run(&options),
         Request::Run(options) => run::run(&options),
+        Request::Memory(request) => memory::run(&request),
     })
 }

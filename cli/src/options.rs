@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
 
+use crate::memory::options::{self as memory, MemoryRequest};
 use crate::values::{self, BufferOption, ConstOption, DefineOption, OutOption, PushOption};
 
 /// What the program was asked to do.
@@ -14,6 +15,8 @@ pub enum Request {
     Info(InfoOptions),
     /// `vkaccel run`.
     Run(Box<RunOptions>),
+    /// `vkaccel memory`.
+    Memory(MemoryRequest),
 }
 
 /// The options of `vkaccel info`.
@@ -75,13 +78,14 @@ Example:
 
 fn command() -> Command {
     Command::new("vkaccel")
-        .about("Vulkan compute devices: what is there, and run a shader on NumPy arrays")
+        .about("Vulkan compute devices: what is there, run a shader on NumPy arrays, replay memory traces")
         .version(env!("CARGO_PKG_VERSION"))
         .subcommand_required(true)
         .arg_required_else_help(true)
         .after_help(EXIT_CODES)
         .subcommand(info_command())
         .subcommand(run_command())
+        .subcommand(memory::command())
 }
 
 fn info_command() -> Command {
@@ -124,7 +128,8 @@ fn run_command() -> Command {
         .after_help(format!("{RUN_HELP}\n{EXIT_CODES}"))
 }
 
-fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+/// An option with a value.
+pub fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
     // A number below zero is a wrong value, and not a wrong option.
     Arg::new(name)
         .long(name)
@@ -133,7 +138,8 @@ fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
         .allow_negative_numbers(true)
 }
 
-fn flag(name: &'static str, help: &'static str) -> Arg {
+/// An option without one.
+pub fn flag(name: &'static str, help: &'static str) -> Arg {
     Arg::new(name)
         .long(name)
         .help(help)
@@ -148,11 +154,12 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Request, clap::
             all: matches.get_flag("all"),
             json: matches.get_flag("json"),
         }),
+        Some((name, matches)) if name == "memory" => Request::Memory(memory::request(matches)?),
         Some((_, matches)) => Request::Run(Box::new(run_options(matches)?)),
         None => {
             return Err(command().error(
                 clap::error::ErrorKind::MissingSubcommand,
-                "say what to do: info or run",
+                "say what to do: info, run or memory",
             ));
         }
     })
@@ -226,7 +233,7 @@ mod tests {
             .chain(text.split_whitespace());
         match parse(args.map(OsString::from))? {
             Request::Run(options) => Ok(*options),
-            Request::Info(_) => panic!("not run"),
+            other => panic!("{other:?} is not run"),
         }
     }
 
@@ -271,7 +278,13 @@ mod tests {
 
     #[test]
     fn asking_for_help_is_no_failure() {
-        for text in ["--help", "run --help", "info --help", "--version"] {
+        for text in [
+            "--help",
+            "run --help",
+            "info --help",
+            "memory replay --help",
+            "--version",
+        ] {
             let args = ["vkaccel"].into_iter().chain(text.split_whitespace());
             let answer = parse(args.map(OsString::from)).unwrap_err();
             assert_eq!(answer.exit_code(), 0, "{text}");

@@ -105,6 +105,20 @@ impl Scratch {
         Outcome::new(self.command(args).output().unwrap())
     }
 
+    /// Runs the program inside the folder with this as its standard input.
+    pub fn vkaccel_reading(&self, args: &str, input: &[u8]) -> Outcome {
+        use std::io::Write;
+        use std::process::Stdio;
+        let mut command = self.command(args);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input).unwrap();
+        Outcome::new(child.wait_with_output().unwrap())
+    }
+
     /// Runs the program inside the folder with these variables in its environment.
     pub fn vkaccel_with(&self, args: &str, variables: &[(&str, &str)]) -> Outcome {
         let mut command = self.command(args);
