@@ -43,6 +43,8 @@ extensions! {
     PortabilitySubset = "VK_KHR_portability_subset", None, true;
     /// How much of each heap is in use by anybody.
     MemoryBudget = "VK_EXT_memory_budget", None, true;
+    /// Host memory of the program's own as device memory.
+    ExternalMemoryHost = "VK_EXT_external_memory_host", None, true;
     /// Atomic operations on 32-bit floats.
     ShaderAtomicFloat = "VK_EXT_shader_atomic_float", None, true;
     /// `maxBufferSize`, `LocalSizeId`.

@@ -44,7 +44,7 @@ impl MemoryChoice {
 }
 
 /// What memory is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum MemoryRole {
     /// Where buffers live.
     Device,

@@ -19,11 +19,14 @@ use gpu_allocator::vulkan::{Allocation, AllocationCreateDesc, Allocator, Allocat
 use super::features::EnableChain;
 use super::instance::Instance;
 use super::lane::Timelines;
+use super::query;
 use super::result::{self, During};
 use super::segment::allocation_error;
 use crate::base::{counters::Counts, fork, sync::Mutex};
 use crate::device::MemoryInfo;
+use crate::device::extension::Extension;
 use crate::device::info::PhysicalInfo;
+use crate::device::memory_plan::MemoryChoice;
 use crate::device::plan::{LANES_MAX, MemoryRole, Plan};
 use crate::error::{Error, ErrorKind, OutOfMemory, OutOfMemoryReason, Result};
 
@@ -36,7 +39,8 @@ pub(crate) struct Device {
     counts: Counts,
     /// The timelines of its lanes, for the message of a loss.
     timelines: OnceLock<Weak<Timelines>>,
-    held_bytes: AtomicU64,
+    /// The bytes of the allocations in each heap.
+    held_bytes: [AtomicU64; vk::MAX_MEMORY_HEAPS],
     held_count: AtomicU32,
     allocator: ManuallyDrop<Mutex<Allocator>>,
     physical: vk::PhysicalDevice,
@@ -118,7 +122,7 @@ impl Device {
             lost: AtomicBool::new(false),
             counts: Counts::default(),
             timelines: OnceLock::new(),
-            held_bytes: AtomicU64::new(0),
+            held_bytes: Default::default(),
             held_count: AtomicU32::new(0),
             allocator: ManuallyDrop::new(Mutex::new(allocator)),
             physical,
@@ -210,7 +214,7 @@ impl Device {
         })
     }
 
-    /// Memory of `heap` from gpu-allocator for a request of `size_bytes`.
+    /// Memory of the chosen type from gpu-allocator for a request of `size_bytes`.
     ///
     /// What the device can't have is refused before the driver is asked: going past the number of
     /// allocations is undefined, and some drivers go past their heap until the system ends the process.
@@ -218,13 +222,13 @@ impl Device {
         &self,
         description: &AllocationCreateDesc<'_>,
         size_bytes: u64,
-        heap: u32,
+        choice: MemoryChoice,
     ) -> Result<Allocation> {
-        let taken = self.take_room(description.requirements.size, heap);
-        taken.map_err(|reason| self.no_room(reason, size_bytes))?;
+        let taken = self.take_room(description.requirements.size, choice);
+        taken.map_err(|reason| self.no_room(reason, size_bytes, choice))?;
         let allocation = self.allocator.lock().allocate(description);
         let allocation = allocation.map_err(|cause| {
-            self.give_room(description.requirements.size, heap);
+            self.give_room(description.requirements.size, choice.heap);
             allocation_error(&cause, size_bytes).context(&self.name)
         })?;
         self.counts.driver_allocations.add(1);
@@ -232,58 +236,95 @@ impl Device {
     }
 
     /// Counts an allocation before it is made.
-    fn take_room(&self, size_bytes: u64, heap: u32) -> Result<(), OutOfMemoryReason> {
-        let most = self.plan.limits.max_memory_allocation_count;
-        let counted = self
-            .held_count
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
-                count.checked_add(1).filter(|&count| count <= most)
-            });
-        counted.map_err(|_| OutOfMemoryReason::TooManyAllocations)?;
-        if heap != self.plan.memory.best(MemoryRole::Device).heap {
-            return Ok(());
-        }
-        let total = self.plan.device_heap_bytes;
-        let held = self
-            .held_bytes
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |held| {
-                held.checked_add(size_bytes).filter(|&held| held <= total)
-            });
+    fn take_room(&self, size_bytes: u64, choice: MemoryChoice) -> Result<(), OutOfMemoryReason> {
+        self.take_count()?;
+        let held =
+            self.held(choice.heap)
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |held| {
+                    let held = held.checked_add(size_bytes)?;
+                    (held <= choice.heap_bytes).then_some(held)
+                });
         held.map(drop).map_err(|_| {
             self.held_count.fetch_sub(1, Ordering::Relaxed);
             OutOfMemoryReason::FullNow
         })
     }
 
+    fn take_count(&self) -> Result<(), OutOfMemoryReason> {
+        let most = self.plan.limits.max_memory_allocation_count;
+        let counted = self
+            .held_count
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
+                count.checked_add(1).filter(|&count| count <= most)
+            });
+        counted
+            .map(drop)
+            .map_err(|_| OutOfMemoryReason::TooManyAllocations)
+    }
+
     /// Takes an allocation out of the count.
     fn give_room(&self, size_bytes: u64, heap: u32) {
         self.held_count.fetch_sub(1, Ordering::Relaxed);
-        if heap == self.plan.memory.best(MemoryRole::Device).heap {
-            self.held_bytes.fetch_sub(size_bytes, Ordering::Relaxed);
-        }
+        self.held(heap).fetch_sub(size_bytes, Ordering::Relaxed);
+    }
+
+    fn held(&self, heap: u32) -> &AtomicU64 {
+        // Vulkan has no more heaps than the array has places.
+        &self.held_bytes[heap as usize % vk::MAX_MEMORY_HEAPS]
+    }
+
+    /// Counts imported memory, which takes none of a heap, before it is imported.
+    pub(super) fn take_import(&self, size_bytes: u64) -> Result<()> {
+        let choice = self.plan.memory.best(MemoryRole::Upload);
+        self.take_count()
+            .map_err(|reason| self.no_room(reason, size_bytes, choice))
+    }
+
+    /// Takes imported memory out of the count.
+    pub(super) fn give_import(&self) {
+        self.held_count.fetch_sub(1, Ordering::Relaxed);
     }
 
     #[cold]
-    fn no_room(&self, reason: OutOfMemoryReason, size_bytes: u64) -> Error {
+    fn no_room(&self, reason: OutOfMemoryReason, size_bytes: u64, choice: MemoryChoice) -> Error {
         let text = match reason {
             OutOfMemoryReason::TooManyAllocations => format!(
                 "{} holds {} allocations, which is its limit",
                 self.name, self.plan.limits.max_memory_allocation_count
             ),
             _ => format!(
-                "{} has {} bytes of memory, of which this process holds {}",
+                "{} has {} bytes of memory{}, of which this process holds {}",
                 self.name,
-                self.plan.device_heap_bytes,
-                self.held_bytes()
+                choice.heap_bytes,
+                match choice.heap == self.device_heap() {
+                    true => "",
+                    false => " that the host reaches",
+                },
+                self.held(choice.heap).load(Ordering::Relaxed)
             ),
         };
         Error::new(ErrorKind::OutOfMemory, text)
             .with_out_of_memory(OutOfMemory::new(reason, size_bytes))
     }
 
+    /// The heap that counts as the device's memory.
+    pub(crate) fn device_heap(&self) -> u32 {
+        self.plan.memory.best(MemoryRole::Device).heap
+    }
+
     /// The bytes of the allocations in the heap that counts as the device's memory.
     pub(crate) fn held_bytes(&self) -> u64 {
-        self.held_bytes.load(Ordering::Relaxed)
+        self.held(self.device_heap()).load(Ordering::Relaxed)
+    }
+
+    /// What the driver leaves this process of a heap, where it says so.
+    pub(crate) fn budget_left(&self, heap: u32) -> Option<u64> {
+        if !self.plan.has(Extension::MemoryBudget) {
+            return None;
+        }
+        let budget = query::budget_of(self.instance.raw(), self.physical, heap)?;
+        // No heap has a budget of 0; a driver that says so says nothing.
+        (budget.budget > 0).then(|| budget.budget.saturating_sub(budget.usage))
     }
 
     /// How many allocations the driver holds for us.
@@ -299,6 +340,15 @@ impl Device {
         debug_assert!(released.is_ok(), "{released:?}");
         self.counts.driver_frees.add(1);
         self.give_room(size_bytes, heap);
+    }
+
+    /// The functions of the instance that it was opened from.
+    pub(super) fn instance(&self) -> &ash::Instance {
+        self.instance.raw()
+    }
+
+    pub(super) fn physical(&self) -> vk::PhysicalDevice {
+        self.physical
     }
 }
 

@@ -6,6 +6,8 @@ pub(crate) mod descriptor;
 pub(crate) mod device;
 pub(crate) mod entry;
 mod features;
+mod host;
+mod import;
 pub(crate) mod instance;
 pub(crate) mod lane;
 pub(crate) mod pipeline;

@@ -81,11 +81,20 @@ pub(crate) fn heap_budget(
     if info.usable_version < Version::V1_1 || !info.offers(Extension::MemoryBudget) {
         return None;
     }
-    let heap = info.device_heap()? as usize;
+    budget_of(instance, physical, info.device_heap()?)
+}
+
+/// What the driver says about a heap; for a device that has `VK_EXT_memory_budget`.
+pub(super) fn budget_of(
+    instance: &ash::Instance,
+    physical: vk::PhysicalDevice,
+    heap: u32,
+) -> Option<HeapBudget> {
+    let heap = heap as usize;
     let mut budget = vk::PhysicalDeviceMemoryBudgetPropertiesEXT::default();
     let mut memory = vk::PhysicalDeviceMemoryProperties2::default().push_next(&mut budget);
-    // SAFETY: the physical device belongs to the instance, knows Vulkan 1.1, which has the call, and
-    // offers the extension of the structure in the chain.
+    // SAFETY: the physical device belongs to the instance; whoever calls has seen that it knows Vulkan
+    // 1.1, which has the call, and offers the extension of the structure in the chain.
     unsafe { instance.get_physical_device_memory_properties2(physical, &mut memory) };
     Some(HeapBudget {
         budget: *budget.heap_budget.get(heap)?,

@@ -2,8 +2,8 @@
 //!
 //! # Safety
 //!
-//! A segment's handles are made and destroyed here alone. Its mapping stays valid until the
-//! segment is dropped; who copies through it guarantees that no unfinished command uses the bytes.
+//! A segment's handles are made here and in `import`, and destroyed here alone. Its mapping stays
+//! valid until the segment is dropped.
 #![allow(unsafe_code)]
 
 use core::mem::ManuallyDrop;
@@ -37,17 +37,23 @@ pub(crate) struct Segment {
     buffer: vk::Buffer,
     size_bytes: u64,
     address: u64,
-    mapping: Option<Mapping>,
+    pub(super) mapping: Option<Mapping>,
     /// Whether host and device see each other's writes without being told.
-    coherent: bool,
-    /// The memory heap that it lies in.
-    heap: u32,
-    allocation: ManuallyDrop<Allocation>,
+    pub(super) coherent: bool,
+    pub(super) memory: ManuallyDrop<Memory>,
     device: Arc<Device>,
 }
 
+/// The memory of a segment.
+pub(super) enum Memory {
+    /// Made for it, in this heap.
+    Planned(Allocation, u32),
+    /// Host memory of the program's own.
+    Imported(vk::DeviceMemory),
+}
+
 #[derive(Clone, Copy)]
-struct Mapping(NonNull<u8>);
+pub(super) struct Mapping(pub(super) NonNull<u8>);
 
 // SAFETY: a mapping is plain memory that any thread may reach; `Segment`'s methods say who must
 // keep accesses apart.
@@ -64,10 +70,20 @@ impl core::fmt::Debug for Segment {
     }
 }
 
+/// What a buffer becomes a segment with.
+pub(super) struct Whole {
+    pub(super) size_bytes: u64,
+    /// 0 for one that is not for kernels.
+    pub(super) address: u64,
+    pub(super) mapping: Option<Mapping>,
+    pub(super) coherent: bool,
+    pub(super) memory: Memory,
+}
+
 /// A buffer without memory yet; destroyed unless it becomes a segment.
-struct Bare<'a> {
-    buffer: vk::Buffer,
-    device: &'a Device,
+pub(super) struct Bare<'a> {
+    pub(super) buffer: vk::Buffer,
+    pub(super) device: &'a Device,
 }
 
 impl Drop for Bare<'_> {
@@ -88,7 +104,6 @@ impl Segment {
         size_bytes: u64,
         role: MemoryRole,
     ) -> Result<Arc<Self>> {
-        static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         device.check()?;
         let families = device.plan().families();
         let mut info = vk::BufferCreateInfo::default()
@@ -123,7 +138,7 @@ impl Segment {
                 allocation_scheme: AllocationScheme::DedicatedBuffer(bare.buffer),
             },
             size_bytes,
-            choice.heap,
+            choice,
         )?;
         // SAFETY: memory of this allocation, fresh and as large as required, not yet bound.
         let memory = unsafe { allocation.memory() };
@@ -144,19 +159,32 @@ impl Segment {
         let mapping = allocation
             .mapped_ptr()
             .map(|pointer| Mapping(pointer.cast()));
-        let buffer = bare.buffer;
-        let _owned = ManuallyDrop::new(bare);
-        Ok(Arc::new(Self {
-            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
-            buffer,
+        let memory = Memory::Planned(allocation, choice.heap);
+        let whole = Whole {
             size_bytes,
             address,
             mapping,
             coherent: choice.is_coherent(),
-            heap: choice.heap,
-            allocation: ManuallyDrop::new(allocation),
+            memory,
+        };
+        Ok(Self::of(device, bare, whole))
+    }
+
+    /// A segment of a buffer and the memory that was bound to it.
+    pub(super) fn of(device: &Arc<Device>, bare: Bare<'_>, whole: Whole) -> Arc<Self> {
+        static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+        let buffer = bare.buffer;
+        let _owned = ManuallyDrop::new(bare);
+        Arc::new(Self {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            buffer,
+            size_bytes: whole.size_bytes,
+            address: whole.address,
+            mapping: whole.mapping,
+            coherent: whole.coherent,
+            memory: ManuallyDrop::new(whole.memory),
             device: Arc::clone(device),
-        }))
+        })
     }
 
     /// A number no other segment of the process has.
@@ -180,71 +208,6 @@ impl Segment {
     pub(crate) fn address(&self) -> u64 {
         self.address
     }
-
-    /// Copies `bytes` to `offset`.
-    ///
-    /// # Safety
-    ///
-    /// No unfinished command and no other thread uses these bytes.
-    pub(crate) unsafe fn write(&self, offset: u64, bytes: &[u8]) -> Result<()> {
-        let target = self.host_range(offset, bytes.len())?;
-        // SAFETY: `host_range` checked that the range lies in the mapping; the caller keeps others away.
-        unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), target.as_ptr(), bytes.len()) };
-        if self.coherent {
-            return Ok(());
-        }
-        let range = [self.mapped_range()];
-        // SAFETY: the memory is mapped.
-        let flushed = unsafe { self.device.raw().flush_mapped_memory_ranges(&range) };
-        self.device.during("vkFlushMappedMemoryRanges", flushed)
-    }
-
-    /// Copies from `offset` into `out`.
-    ///
-    /// # Safety
-    ///
-    /// No unfinished command and no other thread writes these bytes.
-    pub(crate) unsafe fn read(&self, offset: u64, out: &mut [u8]) -> Result<()> {
-        let source = self.host_range(offset, out.len())?;
-        if !self.coherent {
-            let range = [self.mapped_range()];
-            // SAFETY: the memory is mapped.
-            let seen = unsafe { self.device.raw().invalidate_mapped_memory_ranges(&range) };
-            self.device.during("vkInvalidateMappedMemoryRanges", seen)?;
-        }
-        // SAFETY: as in `write`.
-        unsafe { core::ptr::copy_nonoverlapping(source.as_ptr(), out.as_mut_ptr(), out.len()) };
-        Ok(())
-    }
-
-    /// All of the memory: always a range that the driver takes.
-    fn mapped_range(&self) -> vk::MappedMemoryRange<'static> {
-        // SAFETY: the memory stays the allocation's own.
-        let memory = unsafe { self.allocation.memory() };
-        vk::MappedMemoryRange::default()
-            .memory(memory)
-            .size(vk::WHOLE_SIZE)
-    }
-
-    fn host_range(&self, offset: u64, len: usize) -> Result<NonNull<u8>> {
-        let Some(mapping) = self.mapping else {
-            return Err(Error::new(
-                ErrorKind::Driver,
-                "memory planned for the host is not mapped",
-            ));
-        };
-        let fits = offset
-            .checked_add(len as u64)
-            .is_some_and(|end| end <= self.size_bytes);
-        match usize::try_from(offset) {
-            // SAFETY: the range lies in the segment, all of which is mapped.
-            Ok(offset) if fits => Ok(unsafe { mapping.0.add(offset) }),
-            _ => Err(Error::new(
-                ErrorKind::InvalidArgument,
-                "a copy past the end of a segment",
-            )),
-        }
-    }
 }
 
 impl Drop for Segment {
@@ -256,8 +219,10 @@ impl Drop for Segment {
         // nothing uses the buffer.
         unsafe { self.device.raw().destroy_buffer(self.buffer, None) };
         // SAFETY: taken once, here.
-        let allocation = unsafe { ManuallyDrop::take(&mut self.allocation) };
-        self.device.release(allocation, self.heap);
+        match unsafe { ManuallyDrop::take(&mut self.memory) } {
+            Memory::Planned(allocation, heap) => self.device.release(allocation, heap),
+            Memory::Imported(memory) => self.device.free_import(memory),
+        }
     }
 }
 
