@@ -70,7 +70,8 @@ pub fn import(path: &str, names: &[&str], indent: usize) -> Vec<String> {
     let mut filled = " ".repeat(INDENT);
     for name in names {
         let separator = usize::from(!filled.trim().is_empty());
-        if indent + filled.len() + separator + name.len() + 1 > WIDTH {
+        // Here, too, it leaves room for a space behind the comma.
+        if indent + filled.len() + separator + name.len() + 1 >= WIDTH {
             lines.push(std::mem::replace(&mut filled, " ".repeat(INDENT)));
         } else if separator == 1 {
             filled.push(' ');

@@ -11,6 +11,11 @@ const _: () = {
     send_and_sync::<Buffer<u8>>();
     send_and_sync::<View<'_, u8>>();
     send_and_sync::<Download<u8>>();
+    send_and_sync::<PinnedBuffer<u8>>();
+    send_and_sync::<PinnedRead<'_, u8>>();
+    send_and_sync::<PinnedWrite<'_, u8>>();
+    send_and_sync::<HostMemoryStats>();
+    send_and_sync::<RuntimeMemory>();
     send_and_sync::<Kernel>();
     send_and_sync::<Error>();
     send_and_sync::<MemoryStats>();
@@ -36,7 +41,9 @@ pub use alloc::host::{DurationStat, HostMemoryStats};
 pub use alloc::stats::{MemoryStats, MemoryStatsDelta, PoolStat, PoolStatDelta, Stat, StatDelta};
 pub use alloc::{HistoryOptions, MemorySnapshot, PoolId};
 pub use api::surface::*;
-pub use api::{Buffer, Download, Kernel, KernelBuilder, MemPool, View};
+pub use api::{
+    Buffer, Download, Kernel, KernelBuilder, MemPool, PinnedBuffer, PinnedRead, PinnedWrite, View,
+};
 pub use base::counters::Counters;
 pub use bytemuck::{self, Pod};
 pub use device::{
@@ -48,6 +55,7 @@ pub use kernel::{
     Access, Address, Arg, Args, Binding, BindingKind, Extent, Grid, Interface, Member, PushBlock,
     Scalar, Source, SpecConstant, SpecValue, Spirv, Type,
 };
+pub use mem::ledger::RuntimeMemory;
 pub use mem::pressure::{Pressure, PressureHandle};
 pub use rng::{Philox, RandomFloat, RandomInteger, RandomTruth, RngState};
 pub use runtime::{

@@ -234,15 +234,19 @@ fn free_memory_falls_by_what_buffers_hold_and_never_leaves_the_total() {
         let before = vkaccel::get_memory_info(None).unwrap();
         assert!(before.free <= before.total && before.total > 0);
         assert!(!runtime.runtime().is_initialized(), "asking opens nothing");
+        runtime.runtime().init(0).unwrap();
+        let opened = vkaccel::get_memory_info(0).unwrap();
         let held = Buffer::<u8>::uninit(32 << 20).unwrap();
         let with = vkaccel::get_memory_info(0).unwrap();
         assert_eq!(with.total, before.total);
         // Where the driver keeps the books, other processes move them too.
         if with.source == vkaccel::MemoryInfoSource::OwnAccounting {
-            assert_eq!(before.free - with.free, 32 << 20);
+            // What the runtime holds for itself is little.
+            assert!(before.free - opened.free < 1 << 20);
+            assert_eq!(opened.free - with.free, 32 << 20);
             drop(held);
             vkaccel::empty_cache().unwrap();
-            assert_eq!(vkaccel::get_memory_info(0).unwrap().free, before.free);
+            assert_eq!(vkaccel::get_memory_info(0).unwrap().free, opened.free);
         }
         assert_eq!(
             vkaccel::get_memory_info(1).unwrap_err().kind(),

@@ -39,6 +39,8 @@ const UNSAFE_FILES: &[&str] = &[
     "src/api/kernel.rs",
     "src/base/fork.rs",
     "src/kernel/program.rs",
+    "src/api/pinned.rs",
+    "src/mem/pinned.rs",
     "src/mem/staging.rs",
     "src/runtime/builder.rs",
     "src/vk/",

@@ -17,7 +17,6 @@ mod free_list;
     expect(dead_code, reason = "the allocator that records them is not there yet")
 )]
 pub(crate) mod history;
-#[allow(dead_code, unused_imports, reason = "nothing pins host memory yet")]
 pub(crate) mod host;
 pub(crate) mod ids;
 mod pending;

@@ -264,7 +264,7 @@ impl<T: Pod> fmt::Debug for Buffer<T> {
 }
 
 impl<T: Pod> View<'_, T> {
-    fn stream(&self) -> Stream {
+    pub(super) fn stream(&self) -> Stream {
         self.buffer().stream()
     }
 

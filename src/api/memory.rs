@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use super::surface::memory::MemoryBodies;
+use crate::alloc::host::HostMemoryStats;
 use crate::alloc::{HistoryOptions, MemorySnapshot, MemoryStats, PoolId};
 use crate::device::{DeviceArg, MemoryInfo};
 use crate::error::{OutOfMemory, Result};
+use crate::mem::ledger::RuntimeMemory;
 use crate::mem::pressure::{Pressure, PressureHandle};
 use crate::runtime::Runtime;
 
@@ -16,6 +18,37 @@ impl MemoryBodies for Runtime {
 
     fn empty_cache(&self) -> Result<()> {
         self.empty_caches()
+    }
+
+    fn empty_host_cache(&self) -> Result<()> {
+        self.empty_host_caches()
+    }
+
+    fn host_memory_stats(&self) -> Result<HostMemoryStats> {
+        Ok(self.host_memory()?.stats())
+    }
+
+    fn reset_peak_host_memory_stats(&self) -> Result<()> {
+        self.host_memory()?.reset_peak();
+        Ok(())
+    }
+
+    fn reset_accumulated_host_memory_stats(&self) -> Result<()> {
+        self.host_memory()?.reset_accumulated();
+        Ok(())
+    }
+
+    fn runtime_memory(&self, device: DeviceArg) -> Result<RuntimeMemory> {
+        self.slot(&device)?.runtime_memory()
+    }
+
+    fn set_host_memory_limit(&self, bytes: Option<u64>) -> Result<()> {
+        self.host_memory()?.set_limit(bytes);
+        Ok(())
+    }
+
+    fn host_memory_limit(&self) -> Result<Option<u64>> {
+        Ok(self.host_memory()?.limit())
     }
 
     fn memory_stats(&self, device: DeviceArg) -> Result<MemoryStats> {

@@ -4,6 +4,7 @@ mod buffer;
 mod event;
 mod kernel;
 pub(crate) mod memory;
+mod pinned;
 mod pool;
 pub(crate) mod random;
 pub(crate) mod root;
@@ -12,6 +13,7 @@ mod view;
 
 pub use buffer::{Buffer, Download};
 pub use kernel::{Kernel, KernelBuilder};
+pub use pinned::{PinnedBuffer, PinnedRead, PinnedWrite};
 pub use pool::MemPool;
 pub use view::View;
 

@@ -60,7 +60,7 @@ impl Stream {
             return Ok(());
         };
         let (core, opened) = self.open()?;
-        copy::upload(&core, &opened.upload, range, bytemuck::cast_slice(data))
+        copy::upload(&core, &opened.staging, range, bytemuck::cast_slice(data))
     }
 
     /// Waits for the content of a buffer or view and copies it into `out`.
@@ -77,12 +77,7 @@ impl Stream {
             return Ok(());
         };
         let (core, opened) = self.open()?;
-        copy::download(
-            &core,
-            &opened.readback,
-            range,
-            bytemuck::cast_slice_mut(out),
-        )
+        copy::download(&core, &opened.staging, range, bytemuck::cast_slice_mut(out))
     }
 
     /// Waits for the content of a buffer or view and gives a copy.
@@ -109,7 +104,7 @@ impl Stream {
             return Ok(Download::new(None, src.len()));
         };
         let (core, opened) = self.open()?;
-        let pending = copy::start_download(&core, &opened.readback, range)?;
+        let pending = copy::start_download(&core, &opened.host, range)?;
         Ok(Download::new(Some(pending), src.len()))
     }
 
@@ -128,7 +123,7 @@ impl Stream {
             return Ok(());
         };
         let (core, opened) = self.open()?;
-        copy::fill(&core, &opened.upload, range, pattern)
+        copy::fill(&core, &opened.staging, range, pattern)
     }
 
     /// Copies `src` to `dst`, which must be as long.
@@ -152,7 +147,7 @@ impl Stream {
             return Ok(());
         };
         let (core, opened) = self.open()?;
-        copy::copy(&core, &opened.readback, from, to)
+        copy::copy(&core, &opened.staging, from, to)
     }
 
     /// Launches a kernel on this stream.
@@ -179,7 +174,7 @@ impl Stream {
         Ok(())
     }
 
-    fn check_device(&self, what: Whose, other: &Arc<Slot>) -> Result<()> {
+    pub(super) fn check_device(&self, what: Whose, other: &Arc<Slot>) -> Result<()> {
         if Arc::ptr_eq(self.slot(), other) {
             return self.slot().shared().check();
         }
@@ -189,8 +184,9 @@ impl Stream {
 
 /// What was passed to a stream.
 #[derive(Clone, Copy, Debug)]
-enum Whose {
+pub(super) enum Whose {
     Buffer,
+    Pinned,
     Kernel,
 }
 
@@ -200,6 +196,10 @@ fn wrong_device(stream: &Slot, what: Whose, other: &Slot) -> Error {
         Whose::Buffer => (
             "buffer",
             "read it with `to_vec`, and upload that on a stream of the other device",
+        ),
+        Whose::Pinned => (
+            "pinned buffer",
+            "make one with `PinnedBuffer::new_on` for that device",
         ),
         Whose::Kernel => (
             "kernel",

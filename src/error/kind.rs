@@ -32,8 +32,7 @@ pub enum ErrorKind {
     ArgumentMismatch,
     /// A number is above what the device allows.
     LimitExceeded,
-    /// The host lends out the memory that a command would write. Nothing gives it yet: it comes with
-    /// pinned host memory.
+    /// The host has pinned memory that was asked for, by a guard that lives.
     HostBusy,
     /// An event was made without timing, and is asked for a time.
     TimingNotEnabled,

@@ -151,6 +151,22 @@ impl ExecDevice {
             .try_for_each(|work| work.lane.poll().map(drop))
     }
 
+    /// Lets go of what finished work kept; asks the driver how far it is, and waits for nothing.
+    pub(crate) fn let_go(&self) -> Result<()> {
+        self.poll()?;
+        let streams: Vec<_> = self
+            .streams
+            .lock()
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect();
+        for stream in &streams {
+            stream.let_go();
+        }
+        self.collect_orphans();
+        Ok(())
+    }
+
     /// Has the pacer look after a stream that has something to submit.
     pub(super) fn watch(&self, stream: Weak<StreamCore>) {
         self.pacer.watch(stream);

@@ -176,6 +176,12 @@ impl Ticket {
         waited.map(drop)
     }
 
+    /// Waits until it is reached, for the staging memory that may then be used.
+    pub(crate) fn wait_for_staging(&self) -> Result<()> {
+        let waited = self.wait_counted(None, |counts| &counts.host_waits_staging);
+        waited.map(drop)
+    }
+
     fn wait_counted(
         &self,
         timeout: Option<Duration>,

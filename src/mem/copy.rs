@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use super::block::Range;
 use super::fill;
+use super::host::DeviceHost;
 use super::overlap::{self, CopyStep};
-use super::staging::{Chunk, Staging};
+use super::pinned::{Copying, Pinned};
+use super::ring::CHUNK_MIN;
+use super::staging::{Piece, Staging};
+use crate::device::plan::MemoryRole;
 use crate::error::Result;
 use crate::exec::hazard::{Stages, Use};
 use crate::exec::{Recording, StreamCore, Ticket};
+use crate::vk::Segment;
 use crate::vk::command::Region;
-
-/// The bytes that one command copies from or to the host.
-const PIECE: usize = 4 << 20;
-/// An upload waits for its stream once this many bytes of staging are in use.
-const STAGED_MAX: u64 = 32 << 20;
 
 impl Range<'_> {
     fn read(&self) -> Use {
@@ -40,113 +40,180 @@ impl Range<'_> {
 pub(crate) fn upload(
     stream: &StreamCore,
     staging: &Arc<Staging>,
-    dst: Range<'_>,
+    mut dst: Range<'_>,
     bytes: &[u8],
 ) -> Result<()> {
-    let mut dst = Range { len: 0, ..dst };
-    for piece in bytes.chunks(PIECE) {
-        if staging.busy_bytes() >= STAGED_MAX {
-            stream.device().counts().host_waits_staging.add(1);
-            stream.synchronize(None)?;
-        }
-        dst.len = piece.len() as u64;
-        let chunk = staging.take(dst.len)?;
-        chunk.fill(piece)?;
-        let recorded = stream.record(&[dst.write()], |recording| {
-            recording.retain(&chunk);
-            recording.retain(dst.segment);
-            let region = Region {
-                src: 0,
-                dst: dst.start,
-                len: dst.len,
-            };
-            recording
-                .commands
-                .copy(chunk.segment(), dst.segment, &[region]);
-            Ok(())
-        });
-        dst.used_in(stream, &recorded);
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let piece = staging.take(stream, rest.len() as u64)?;
+        let (now, later) = rest.split_at(piece.len());
+        piece.fill(now)?;
+        dst.len = now.len() as u64;
+        // A recording begins with a barrier behind what used the piece before.
+        let recorded = from_host(stream, piece.segment(), piece.offset(), dst, &[dst.write()]);
+        piece.used_in(stream, &recorded);
         recorded?;
         dst.start += dst.len;
+        rest = later;
     }
     Ok(())
+}
+
+/// Copies from host memory to all of `dst`.
+fn from_host(
+    stream: &StreamCore,
+    host: &Arc<Segment>,
+    offset: u64,
+    dst: Range<'_>,
+    uses: &[Use],
+) -> Result<u64> {
+    let recorded = stream.record(uses, |recording| {
+        recording.retain(host);
+        recording.retain(dst.segment);
+        let region = Region {
+            src: offset,
+            dst: dst.start,
+            len: dst.len,
+        };
+        recording.commands.copy(host, dst.segment, &[region]);
+        Ok(())
+    });
+    dst.used_in(stream, &recorded);
+    recorded
+}
+
+/// Copies all of `src` to host memory, where the host sees it once the recording is reached.
+fn to_host(stream: &StreamCore, src: Range<'_>, host: &Arc<Segment>, offset: u64) -> Result<u64> {
+    let copy = |recording: &mut Recording| {
+        recording.retain(host);
+        recording.retain(src.segment);
+        let region = Region {
+            src: src.start,
+            dst: offset,
+            len: src.len,
+        };
+        recording.commands.copy(src.segment, host, &[region]);
+        Ok(())
+    };
+    let (id, end) = (host.id(), offset + src.len);
+    let copied = [src.read(), Use::write(id, offset, end, Stages::TRANSFER)];
+    // No command behind it, but the barrier that lets the host see what was copied.
+    let seen = [Use::read(id, offset, end, Stages::HOST)];
+    let recorded = stream.record_steps(&mut [(&copied, Some(copy)), (&seen, None)]);
+    src.used_in(stream, &recorded);
+    recorded
+}
+
+/// Copies pinned memory to all of `dst`, which is as long.
+pub(crate) fn from_pinned(stream: &StreamCore, src: &Pinned, dst: Range<'_>) -> Result<()> {
+    let Some(host) = src.segment() else {
+        return Ok(());
+    };
+    let uses = [
+        Use::read(host.id(), 0, dst.len, Stages::TRANSFER),
+        dst.write(),
+    ];
+    let queued = src.queue(stream, Copying::Reads, || {
+        from_host(stream, host, 0, dst, &uses)
+    });
+    queued.map(drop)
+}
+
+/// Copies all of `src` to pinned memory, which is as long.
+pub(crate) fn to_pinned(
+    stream: &StreamCore,
+    src: Range<'_>,
+    dst: &Pinned,
+) -> Result<Option<Ticket>> {
+    let Some(host) = dst.segment() else {
+        return Ok(None);
+    };
+    let queued = dst.queue(stream, Copying::Writes, || to_host(stream, src, host, 0));
+    queued.map(Some)
 }
 
 /// A copy to the host that is under way.
 #[derive(Debug)]
 pub(crate) struct PendingDownload {
-    chunk: Arc<Chunk>,
-    ticket: Ticket,
+    memory: Arc<Pinned>,
+    ticket: Option<Ticket>,
 }
 
 impl PendingDownload {
     pub(crate) fn is_done(&self) -> Result<bool> {
-        self.ticket.is_reached()
+        self.ticket.as_ref().map_or(Ok(true), Ticket::is_reached)
     }
 
     /// Waits, then copies the bytes out.
     pub(crate) fn wait(self, out: &mut [u8]) -> Result<()> {
-        self.ticket.wait(None)?;
-        self.chunk.copy_out(out)
+        if let Some(ticket) = &self.ticket {
+            ticket.wait(None)?;
+        }
+        out.copy_from_slice(self.memory.read()?.elements(out.len()));
+        Ok(())
     }
 }
 
-/// Starts to copy `src` to the host.
+/// Starts to copy `src` to host memory of its own.
 pub(crate) fn start_download(
-    stream: &Arc<StreamCore>,
-    staging: &Arc<Staging>,
+    stream: &StreamCore,
+    host: &DeviceHost,
     src: Range<'_>,
 ) -> Result<PendingDownload> {
-    let chunk = staging.take(src.len)?;
-    let segment = chunk.segment().id();
-    let copy = |recording: &mut Recording| {
-        recording.retain(&chunk);
-        recording.retain(src.segment);
-        let region = Region {
-            src: src.start,
-            dst: 0,
-            len: src.len,
-        };
-        recording
-            .commands
-            .copy(src.segment, chunk.segment(), &[region]);
-        Ok(())
-    };
-    let copied = [
-        src.read(),
-        Use::write(segment, 0, src.len, Stages::TRANSFER),
-    ];
-    // No command behind it, but the barrier that lets the host see what was copied.
-    let seen = [Use::read(segment, 0, src.len, Stages::HOST)];
-    let recorded = stream.record_steps(&mut [(&copied, Some(copy)), (&seen, None)]);
-    src.used_in(stream, &recorded);
-    let ticket = stream.ticket(recorded?);
-    Ok(PendingDownload { chunk, ticket })
+    // A length in bytes that a buffer has fits the host's own.
+    let len = usize::try_from(src.len).unwrap_or(usize::MAX);
+    let memory = Pinned::new(host, MemoryRole::Readback, len)?;
+    let ticket = to_pinned(stream, src, &memory)?;
+    Ok(PendingDownload { memory, ticket })
+}
+
+/// A piece of a download that is under way.
+struct Under<'a> {
+    piece: Piece,
+    ticket: Ticket,
+    out: &'a mut [u8],
+}
+
+impl Under<'_> {
+    fn finish(self) -> Result<()> {
+        self.ticket.wait(None)?;
+        self.piece.copy_out(self.out)
+    }
 }
 
 /// Copies `src` to the host and waits for it.
 pub(crate) fn download(
-    stream: &Arc<StreamCore>,
+    stream: &StreamCore,
     staging: &Arc<Staging>,
-    src: Range<'_>,
+    mut src: Range<'_>,
     out: &mut [u8],
 ) -> Result<()> {
-    let mut src = Range { len: 0, ..src };
-    let mut before: Option<(PendingDownload, &mut [u8])> = None;
-    // While the host copies one piece out, the device copies the next one in.
-    for piece in out.chunks_mut(PIECE) {
-        src.len = piece.len() as u64;
-        let pending = start_download(stream, staging, src)?;
+    let mut rest = out;
+    let mut before: Option<Under<'_>> = None;
+    // While the host copies one piece out, the device copies the next one in, where there is room.
+    while !rest.is_empty() {
+        let wish = rest.len() as u64;
+        let piece = match before {
+            None => Some(staging.take(stream, wish)?),
+            Some(_) => staging.try_take(stream, wish)?,
+        };
+        let Some(piece) = piece else {
+            // No more is waited for while a piece is held.
+            before.take().map_or(Ok(()), Under::finish)?;
+            continue;
+        };
+        let (out, later) = core::mem::take(&mut rest).split_at_mut(piece.len());
+        rest = later;
+        src.len = out.len() as u64;
+        let recorded = to_host(stream, src, piece.segment(), piece.offset());
+        piece.used_in(stream, &recorded);
+        let ticket = stream.ticket(recorded?);
         stream.flush()?;
         src.start += src.len;
-        if let Some((pending, piece)) = before.replace((pending, piece)) {
-            pending.wait(piece)?;
-        }
+        let newest = Under { piece, ticket, out };
+        before.replace(newest).map_or(Ok(()), Under::finish)?;
     }
-    match before {
-        Some((pending, piece)) => pending.wait(piece),
-        None => Ok(()),
-    }
+    before.map_or(Ok(()), Under::finish)
 }
 
 /// Copies `src` to `dst`, which has the same length; ranges of one block may overlap, and then
@@ -184,19 +251,23 @@ fn copy_overlapping(
     dst: Range<'_>,
 ) -> Result<()> {
     let segment = src.segment;
-    let steps = overlap::plan(src.start, dst.start, src.len);
-    let temp_bytes = steps.temp_bytes();
-    let temp = if temp_bytes > 0 {
-        Some(staging.take(temp_bytes)?)
-    } else {
-        None
+    let mut steps = overlap::plan(src.start, dst.start, src.len);
+    let temp = match steps.temp_bytes() {
+        0 => None,
+        bytes => Some(staging.take(stream, bytes)?),
     };
-    let temp_segment = temp.as_ref().map_or(segment, |chunk| chunk.segment());
+    let (temp_segment, at) = match &temp {
+        Some(piece) => (piece.segment(), piece.offset()),
+        None => (segment, 0),
+    };
+    if let Some(piece) = &temp {
+        steps = steps.with_temp(piece.len() as u64);
+    }
     for step in steps {
         let (from, to, region) = match step {
             CopyStep::Direct { src, dst, len } => (segment, segment, Region { src, dst, len }),
-            CopyStep::Save { src, len } => (segment, temp_segment, Region { src, dst: 0, len }),
-            CopyStep::Restore { dst, len } => (temp_segment, segment, Region { src: 0, dst, len }),
+            CopyStep::Save { src, len } => (segment, temp_segment, Region { src, dst: at, len }),
+            CopyStep::Restore { dst, len } => (temp_segment, segment, Region { src: at, dst, len }),
         };
         let uses = [
             Use::read(
@@ -214,13 +285,14 @@ fn copy_overlapping(
         ];
         let recorded = stream.record(&uses, |recording| {
             recording.retain(segment);
-            if let Some(chunk) = &temp {
-                recording.retain(chunk);
-            }
+            recording.retain(temp_segment);
             recording.commands.copy(from, to, &[region]);
             Ok(())
         });
         src.used_in(stream, &recorded);
+        if let Some(piece) = &temp {
+            piece.used_in(stream, &recorded);
+        }
         recorded?;
     }
     Ok(())
@@ -233,14 +305,19 @@ pub(crate) fn fill(
     dst: Range<'_>,
     pattern: &[u8],
 ) -> Result<()> {
-    let plan = fill::plan(dst.start, dst.len, pattern);
-    let chunk = if plan.block.is_empty() {
-        None
-    } else {
-        let chunk = staging.take(plan.block.len() as u64)?;
-        chunk.fill(&plan.block)?;
-        Some(chunk)
-    };
+    let mut plan = fill::plan(dst.start, dst.len, pattern);
+    let mut block = None;
+    if !plan.block.is_empty() {
+        if pattern.len() as u64 > CHUNK_MIN {
+            return fill_by_uploads(stream, staging, dst, pattern);
+        }
+        let piece = staging.take(stream, plan.block.len() as u64)?;
+        if piece.len() < plan.block.len() {
+            plan = fill::plan_within(dst.start, dst.len, pattern, piece.len() as u64);
+        }
+        piece.fill(&plan.block)?;
+        block = Some(piece);
+    }
     let segment = dst.segment;
     let recorded = stream.record(&[dst.write()], |recording| {
         recording.retain(segment);
@@ -249,21 +326,40 @@ pub(crate) fn fill(
                 .commands
                 .fill(segment, words.offset, words.len, words.word);
         }
-        if let Some(chunk) = &chunk {
-            recording.retain(chunk);
+        if let Some(piece) = &block {
+            recording.retain(piece.segment());
             let regions: Vec<_> = plan
                 .copies
                 .iter()
                 .map(|copy| Region {
-                    src: copy.block_offset,
+                    src: piece.offset() + copy.block_offset,
                     dst: copy.offset,
                     len: copy.len,
                 })
                 .collect();
-            recording.commands.copy(chunk.segment(), segment, &regions);
+            recording.commands.copy(piece.segment(), segment, &regions);
         }
         Ok(())
     });
     dst.used_in(stream, &recorded);
+    if let Some(piece) = &block {
+        piece.used_in(stream, &recorded);
+    }
     recorded.map(drop)
+}
+
+/// The same with a pattern that is too long to be staged whole.
+fn fill_by_uploads(
+    stream: &StreamCore,
+    staging: &Arc<Staging>,
+    dst: Range<'_>,
+    pattern: &[u8],
+) -> Result<()> {
+    let width = pattern.len() as u64;
+    for done in (0..dst.len).step_by(pattern.len()) {
+        let left = usize::try_from((dst.len - done).min(width)).unwrap_or(pattern.len());
+        let start = dst.start + done;
+        upload(stream, staging, Range { start, ..dst }, &pattern[..left])?;
+    }
+    Ok(())
 }

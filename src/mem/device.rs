@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use super::block::{Block, Held};
 use super::exhausted::{self, Circumstances};
+use super::host::DeviceHost;
 use super::pressure::{self, Callbacks};
 use super::settings::MemorySettings;
 use super::staging::Staging;
@@ -45,7 +46,8 @@ pub(crate) struct DeviceMemory {
     pressure: Arc<Callbacks>,
     info: PhysicalInfo,
     /// Host memory that is kept idle, and makes way where the device is full.
-    staging: [Arc<Staging>; 2],
+    staging: Arc<Staging>,
+    host: Arc<DeviceHost>,
     exec: Arc<ExecDevice>,
     device: Arc<Device>,
 }
@@ -84,7 +86,7 @@ impl DeviceMemory {
         device: &Arc<Device>,
         exec: &Arc<ExecDevice>,
         info: &PhysicalInfo,
-        staging: [Arc<Staging>; 2],
+        (staging, host): (Arc<Staging>, Arc<DeviceHost>),
         settings: &MemorySettings,
         pressure: Arc<Callbacks>,
     ) -> Arc<Self> {
@@ -109,14 +111,14 @@ impl DeviceMemory {
             pressure,
             info: info.clone(),
             staging,
+            host,
             exec: Arc::clone(exec),
             device: Arc::clone(device),
         };
         memory.apply(settings);
         let memory = Arc::new(memory);
-        for staging in &memory.staging {
-            staging.share_with(&memory);
-        }
+        memory.staging.share_with(&memory);
+        memory.host.share_with(&memory);
         memory
     }
 
@@ -236,9 +238,8 @@ impl DeviceMemory {
         for ticket in tickets {
             ticket.wait_for_memory()?;
         }
-        for staging in &self.staging {
-            staging.trim();
-        }
+        self.staging.trim();
+        self.host.trim();
         Ok(())
     }
 

@@ -51,12 +51,17 @@ pub(crate) struct BlockCopy {
 /// cut off at the end. Offsets count from the start of the destination `VkBuffer`. An empty range or
 /// pattern gives an empty plan.
 pub(crate) fn plan(offset: u64, len: u64, pattern: &[u8]) -> FillPlan {
+    plan_within(offset, len, pattern, u64::MAX)
+}
+
+/// The same with a staged block of at most `room` bytes, which hold a pattern.
+pub(crate) fn plan_within(offset: u64, len: u64, pattern: &[u8], room: u64) -> FillPlan {
     if len == 0 || pattern.is_empty() {
         return FillPlan::default();
     }
     match word_period(pattern) {
         Some(period) => plan_words(offset, len, &pattern[..period]),
-        None => plan_copies(offset, len, pattern),
+        None => plan_copies(offset, len, pattern, room),
     }
 }
 
@@ -76,7 +81,7 @@ fn plan_words(offset: u64, len: u64, pattern: &[u8]) -> FillPlan {
     let last = end - end % 4;
     let aligned = first == offset && last == end;
     if last <= first || (len <= COPY_WHOLE_MAX && !aligned) {
-        return plan_copies(offset, len, pattern);
+        return plan_copies(offset, len, pattern, u64::MAX);
     }
     // The pattern divides a word, so its phase at any whole word is that of the first one.
     let phase = first - offset;
@@ -103,8 +108,8 @@ fn plan_words(offset: u64, len: u64, pattern: &[u8]) -> FillPlan {
     plan
 }
 
-fn plan_copies(offset: u64, len: u64, pattern: &[u8]) -> FillPlan {
-    let block_len = block_len(len, pattern.len() as u64);
+fn plan_copies(offset: u64, len: u64, pattern: &[u8], room: u64) -> FillPlan {
+    let block_len = block_len(len, pattern.len() as u64, room);
     // The length is bounded by a constant or by the pattern's own, so it fits.
     let staged = usize::try_from(block_len).unwrap_or(usize::MAX);
     let block = pattern.iter().copied().cycle().take(staged).collect();
@@ -125,8 +130,8 @@ fn plan_copies(offset: u64, len: u64, pattern: &[u8]) -> FillPlan {
 
 /// The bytes to stage: the whole range where it is small, else whole patterns, so that every copy
 /// starts with one.
-fn block_len(len: u64, width: u64) -> u64 {
-    let goal = (len / COPIES).clamp(BLOCK_MIN, BLOCK_MAX);
+fn block_len(len: u64, width: u64, room: u64) -> u64 {
+    let goal = (len / COPIES).clamp(BLOCK_MIN, BLOCK_MAX).min(room);
     if len <= goal {
         return len;
     }
@@ -270,6 +275,8 @@ mod tests {
             ((1 << 20) + 3, 24),
             (200_000, 150_000),
         ] {
+            let narrow = plan_within(5, len, &counting(width), 150_000);
+            assert!(narrow.block.len() <= 150_000 && narrow.block.len().is_multiple_of(width));
             let plan = check(5, len, &counting(width));
             let block = plan.block.len();
             assert!(block.is_multiple_of(width) && block as u64 <= BLOCK_MAX.max(width as u64));
@@ -281,7 +288,7 @@ mod tests {
     fn the_largest_fills_take_a_few_thousand_copies() {
         let gib = 1 << 30;
         for len in [gib, 4 * gib, 16 * gib] {
-            let block = block_len(len, 8);
+            let block = block_len(len, 8, u64::MAX);
             assert_eq!(block, BLOCK_MAX);
             assert!(len / block <= 16 << 10);
         }

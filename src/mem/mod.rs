@@ -5,18 +5,18 @@ pub(crate) mod copy;
 pub(crate) mod device;
 mod exhausted;
 pub(crate) mod fill;
+pub(crate) mod host;
+pub(crate) mod ledger;
 pub(crate) mod limit;
 pub(crate) mod overlap;
+pub(crate) mod pinned;
 pub(crate) mod pressure;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "staging does not go through it yet")
-)]
-pub(crate) mod ring;
+mod ring;
 mod settings;
 pub(crate) mod staging;
 
 pub(crate) use block::Block;
 pub(crate) use device::DeviceMemory;
+pub(crate) use host::{DeviceHost, HostMemory};
 pub(crate) use settings::MemorySettings;
 pub(crate) use staging::Staging;

@@ -77,7 +77,15 @@ pub(crate) fn plan(src: u64, dst: u64, len: u64) -> CopySteps {
 }
 
 impl CopySteps {
-    /// The bytes of the temporary block that the steps need; 0 if they need none.
+    /// The same through a temporary block of so many bytes, at least 1.
+    pub(crate) fn with_temp(self, bytes: u64) -> Self {
+        Self {
+            piece: self.piece.min(bytes),
+            ..self
+        }
+    }
+
+    /// The bytes of the temporary block that the steps like; 0 if they need none.
     pub(crate) fn temp_bytes(&self) -> u64 {
         if self.through_temp && self.len > 0 {
             self.piece
@@ -149,13 +157,6 @@ mod tests {
         count
     }
 
-    fn with_pieces_of(steps: CopySteps, piece: u64) -> CopySteps {
-        CopySteps {
-            piece: piece.min(steps.piece),
-            ..steps
-        }
-    }
-
     #[test]
     fn every_small_copy_has_the_meaning_of_memmove() {
         for (src, dst) in (0..24).flat_map(|src| (0..24).map(move |dst| (src, dst))) {
@@ -165,7 +166,7 @@ mod tests {
                     let mut right = memory.clone();
                     right.copy_within(src..src + len, dst);
                     let steps = plan(src as u64, dst as u64, len as u64);
-                    carry_out(with_pieces_of(steps, piece), &mut memory);
+                    carry_out(steps.with_temp(piece), &mut memory);
                     assert_eq!(memory, right, "{len} bytes from {src} to {dst}");
                 }
             }

@@ -1,104 +1,137 @@
-//! Staging: host memory that copies go through, taken in chunks and given back when the commands
-//! that use them have finished.
+//! Staging: the host memory that copies go through, bounded, and given back by tickets.
 //!
 //! # Safety
 //!
-//! A [`Chunk`] belongs to one copy. Its bytes are written before the command that reads them is
-//! recorded, and read after the command that wrote them was waited for; it goes back to the pool
-//! when its last `Arc` goes, and the recording that uses it holds one until it has finished.
+//! A [`Piece`] belongs to one copy. Its bytes are written before the command that reads them is
+//! recorded, and read after the command that wrote them was waited for. Its memory serves nobody else
+//! until the piece is dropped and the commands that [`Piece::used_in`] names are reached.
 #![allow(unsafe_code)]
 
+use core::time::Duration;
 use std::sync::{Arc, OnceLock, Weak};
 
 use super::device::DeviceMemory;
-use crate::base::{fork, sync::Mutex};
+use super::host::is_exhaustion;
+use super::ledger::RuntimeMemory;
+use super::ring::{CHUNK_MIN, Place, Ring, RingStep, Wish};
+use crate::base::fork;
+use crate::base::sync::{Condvar, Mutex};
 use crate::device::plan::MemoryRole;
 use crate::error::Result;
+use crate::exec::{StreamCore, Ticket};
 use crate::vk::{Device, Segment};
 
-/// The smallest chunk.
-const CHUNK_MIN: u64 = 64 << 10;
-/// The largest chunk that is kept for later.
-const KEEP_MAX: u64 = 16 << 20;
-/// How many bytes of idle chunks are kept.
-const CACHE_MAX: u64 = 64 << 20;
+/// The kind of memory for both directions: the host reads it at full speed, and devices reach it as
+/// they do what the host only writes.
+const ROLE: MemoryRole = MemoryRole::Readback;
 
-/// A pool of host memory for one direction.
+/// How long one waits for others to let go before looking again.
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
+
+/// The staging memory of a device.
 #[derive(Debug)]
 pub(crate) struct Staging {
-    role: MemoryRole,
-    state: Mutex<State>,
+    ring: Mutex<Ring<Arc<Segment>, Ticket>>,
+    /// A piece was let go.
+    let_go: Condvar,
     /// What else may hold memory of the same heap idle.
     neighbour: OnceLock<Weak<DeviceMemory>>,
     device: Arc<Device>,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    idle: Vec<Arc<Segment>>,
-    idle_bytes: u64,
-    /// The bytes of chunks that are in use.
-    busy_bytes: u64,
-}
-
-/// A piece of host memory, for one copy.
+/// A piece of staging memory, for one copy.
 #[derive(Debug)]
-pub(crate) struct Chunk {
-    segment: Arc<Segment>,
+pub(crate) struct Piece {
+    place: Place<Arc<Segment>>,
     home: Arc<Staging>,
 }
 
 impl Staging {
-    pub(crate) fn new(device: &Arc<Device>, role: MemoryRole) -> Arc<Self> {
-        Arc::new(Self {
-            role,
-            state: Mutex::default(),
+    /// Staging with a little memory of its own, so that a device that is full can still be read.
+    pub(crate) fn new(device: &Arc<Device>) -> Result<Arc<Self>> {
+        let mut ring = Ring::new();
+        ring.reserve(Segment::new(device, CHUNK_MIN, ROLE)?);
+        Ok(Arc::new(Self {
+            ring: Mutex::new(ring),
+            let_go: Condvar::default(),
             neighbour: OnceLock::new(),
             device: Arc::clone(device),
-        })
-    }
-
-    /// The bytes of chunks that are in use.
-    pub(crate) fn busy_bytes(&self) -> u64 {
-        self.state.lock().busy_bytes
-    }
-
-    /// A chunk of at least `bytes`.
-    pub(crate) fn take(self: &Arc<Self>, bytes: u64) -> Result<Arc<Chunk>> {
-        let size = chunk_size(bytes);
-        let mut state = self.state.lock();
-        let fitting = |segment: &Arc<Segment>| segment.size_bytes() == size;
-        let idle = state
-            .idle
-            .iter()
-            .rposition(fitting)
-            .map(|index| state.idle.swap_remove(index));
-        if idle.is_some() {
-            state.idle_bytes -= size;
-        }
-        state.busy_bytes += size;
-        drop(state);
-        let segment = match idle {
-            Some(segment) => segment,
-            None => self.grow(size).inspect_err(|_| {
-                self.state.lock().busy_bytes -= size;
-            })?,
-        };
-        Ok(Arc::new(Chunk {
-            segment,
-            home: Arc::clone(self),
         }))
     }
 
-    /// A new segment; where there is no room, in place of the idle ones.
+    /// A piece of at most `bytes` for a command of the stream; as long as asked for up to
+    /// [`CHUNK_MIN`].
+    ///
+    /// Where there is no room, waits for the stream's own oldest copy; for another's only where the
+    /// driver has no memory. For callers who hold no other piece.
+    pub(crate) fn take(self: &Arc<Self>, stream: &StreamCore, bytes: u64) -> Result<Piece> {
+        let mut wish = Wish::new(stream.id(), bytes);
+        loop {
+            match self.step(&mut wish)? {
+                Ok(piece) => return Ok(piece),
+                Err(Some(ticket)) => ticket.wait_for_staging()?,
+                Err(None) => {
+                    let ring = self.ring.lock();
+                    // Looked at once more, as somebody may have let go since.
+                    drop(self.let_go.wait_timeout(ring, LOOK_AGAIN));
+                }
+            }
+        }
+    }
+
+    /// The same, where there is room without waiting.
+    pub(crate) fn try_take(
+        self: &Arc<Self>,
+        stream: &StreamCore,
+        bytes: u64,
+    ) -> Result<Option<Piece>> {
+        Ok(self.step(&mut Wish::new(stream.id(), bytes))?.ok())
+    }
+
+    /// A piece, or what to wait for: a ticket, or that somebody lets go.
+    fn step(self: &Arc<Self>, wish: &mut Wish) -> Result<Result<Piece, Option<Ticket>>> {
+        loop {
+            let mut released = Vec::new();
+            let reached = Ticket::known_reached;
+            let step = self.ring.lock().take(wish, &reached, &mut released);
+            drop(released);
+            match step {
+                RingStep::Done(place) => return Ok(Ok(self.piece(place))),
+                RingStep::Poll(ticket) => {
+                    wish.polled = true;
+                    ticket.poll()?;
+                }
+                RingStep::Create(size) => match self.grow(size) {
+                    Ok(segment) => {
+                        let place = self.ring.lock().created(wish, size, segment);
+                        return Ok(Ok(self.piece(place)));
+                    }
+                    Err(error) => {
+                        self.ring.lock().refused(size);
+                        if !is_exhaustion(&error) {
+                            return Err(error);
+                        }
+                        wish.refused = true;
+                    }
+                },
+                RingStep::Wait(ticket) => return Ok(Err(Some(ticket))),
+                RingStep::Busy => return Ok(Err(None)),
+            }
+        }
+    }
+
+    /// A new segment; where there is no room, in place of device memory that is cached.
     fn grow(&self, size: u64) -> Result<Arc<Segment>> {
-        match Segment::new(&self.device, size, self.role) {
-            Err(error) if error.is_out_of_memory() => {
-                self.trim();
+        match Segment::new(&self.device, size, ROLE) {
+            Err(error) if is_exhaustion(&error) => {
+                let before = self.device.held_bytes();
                 if let Some(memory) = self.neighbour.get().and_then(Weak::upgrade) {
                     memory.empty_cache()?;
                 }
-                Segment::new(&self.device, size, self.role)
+                if self.device.held_bytes() < before {
+                    return Segment::new(&self.device, size, ROLE);
+                }
+                Err(error)
             }
             other => other,
         }
@@ -110,72 +143,74 @@ impl Staging {
         let _ = self.neighbour.set(Arc::downgrade(memory));
     }
 
-    /// Gives what is idle back to the driver.
-    pub(crate) fn trim(&self) {
-        let mut state = self.state.lock();
-        state.idle_bytes = 0;
-        let idle = core::mem::take(&mut state.idle);
-        drop(state);
-        drop(idle);
+    fn piece(self: &Arc<Self>, place: Place<Arc<Segment>>) -> Piece {
+        Piece {
+            place,
+            home: Arc::clone(self),
+        }
     }
 
-    fn give_back(&self, segment: &Arc<Segment>) {
-        let size = segment.size_bytes();
-        let mut state = self.state.lock();
-        state.busy_bytes -= size;
-        if size <= KEEP_MAX && state.idle_bytes + size <= CACHE_MAX {
-            state.idle_bytes += size;
-            state.idle.push(Arc::clone(segment));
+    /// Gives what is free back to the driver.
+    pub(crate) fn trim(&self) {
+        let mut released = Vec::new();
+        let reached = Ticket::known_reached;
+        self.ring.lock().trim(&reached, &mut released);
+        drop(released);
+    }
+
+    /// What is held from the driver.
+    pub(crate) fn ledger(&self) -> RuntimeMemory {
+        RuntimeMemory {
+            staging_bytes: self.ring.lock().held(),
         }
     }
 }
 
-/// Powers of two while chunks are kept, so that they fit again; whole pages above.
-fn chunk_size(bytes: u64) -> u64 {
-    if bytes <= KEEP_MAX {
-        bytes.next_power_of_two().max(CHUNK_MIN)
-    } else {
-        bytes.next_multiple_of(CHUNK_MIN)
-    }
-}
-
-impl Chunk {
+impl Piece {
     pub(crate) fn segment(&self) -> &Arc<Segment> {
-        &self.segment
+        &self.place.segment
     }
 
-    /// Fills the start of the chunk; for a chunk that no command uses yet.
+    /// Its first byte in the segment.
+    pub(crate) fn offset(&self) -> u64 {
+        self.place.offset
+    }
+
+    /// In bytes.
+    pub(crate) fn len(&self) -> usize {
+        // No piece is longer than a few MiB.
+        usize::try_from(self.place.len).unwrap_or(usize::MAX)
+    }
+
+    /// Fills the start of the piece; for one that no command uses yet.
     pub(crate) fn fill(&self, bytes: &[u8]) -> Result<()> {
-        // SAFETY: the chunk was just taken, for the copy that fills it (see the top of the file).
-        unsafe { self.segment.write(0, bytes) }
+        // SAFETY: the piece was just taken, for the copy that fills it (see the top of the file).
+        unsafe { self.segment().write(self.offset(), bytes) }
     }
 
-    /// Copies the start of the chunk out; for a chunk whose commands were waited for.
+    /// Copies the start of the piece out; for one whose commands were waited for.
     pub(crate) fn copy_out(&self, out: &mut [u8]) -> Result<()> {
-        // SAFETY: the command that wrote the chunk has finished (see the top of the file).
-        unsafe { self.segment.read(0, out) }
+        // SAFETY: the command that wrote the piece has finished (see the top of the file).
+        unsafe { self.segment().read(self.offset(), out) }
+    }
+
+    /// Takes note of a use by a command that a stream has recorded, or maybe has.
+    pub(crate) fn used_in(&self, stream: &StreamCore, recorded: &Result<u64>) {
+        let ticket = match recorded {
+            Ok(seq) => stream.ticket(*seq),
+            Err(_) => stream.newest(),
+        };
+        self.home.ring.lock().used(self.place.chunk, ticket);
     }
 }
 
-impl Drop for Chunk {
+impl Drop for Piece {
     fn drop(&mut self) {
         // In a forked child, a thread that is not there any more may hold the lock for ever.
         if !fork::may_call_driver() {
             return;
         }
-        self.home.give_back(&self.segment);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn chunks_come_in_few_sizes_and_hold_what_is_asked() {
-        assert_eq!(chunk_size(1), CHUNK_MIN);
-        assert_eq!(chunk_size(CHUNK_MIN + 1), 2 * CHUNK_MIN);
-        assert_eq!(chunk_size(KEEP_MAX), KEEP_MAX);
-        assert_eq!(chunk_size(KEEP_MAX + 1), KEEP_MAX + CHUNK_MIN);
+        self.home.ring.lock().let_go(self.place.chunk);
+        self.home.let_go.notify_all();
     }
 }

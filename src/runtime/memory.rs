@@ -97,6 +97,7 @@ impl Slot {
 
     pub(crate) fn set_allocator_settings(&self, text: &str) -> Result<()> {
         let conf: AllocConf = text.parse()?;
+        self.shared().host.apply(&conf);
         self.change_settings(|settings| settings.conf = conf)
     }
 

@@ -5,6 +5,7 @@ mod builder;
 mod current;
 mod event;
 mod guard;
+mod host;
 mod memory;
 mod scope;
 mod slot;
@@ -22,7 +23,7 @@ use crate::device::select::{self, Candidate, Selection};
 use crate::device::{Device, DeviceArg, MemoryInfo, mask};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::callback;
-use crate::mem::{MemorySettings, limit};
+use crate::mem::{HostMemory, MemorySettings, limit};
 use crate::rng::generator::Defaults;
 use crate::vk::Instance;
 use crate::vk::debug::{MessageSink, ValidationMessage};
@@ -72,6 +73,8 @@ pub(crate) struct Shared {
     messages: Arc<MessageSink>,
     /// The default random generators of the devices.
     generators: Defaults,
+    /// The pinned host memory of the devices.
+    pub(crate) host: Arc<HostMemory>,
     /// The instance of the opened devices, which they keep alive.
     instance: Mutex<Weak<Instance>>,
     closed: AtomicBool,
@@ -135,6 +138,7 @@ impl Runtime {
                 config,
                 messages: Arc::default(),
                 generators: Defaults::default(),
+                host: HostMemory::new(),
                 instance: Mutex::new(Weak::new()),
                 closed: AtomicBool::new(false),
             }),

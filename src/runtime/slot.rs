@@ -7,12 +7,12 @@ use super::Shared;
 use super::stream::NamedStream;
 use crate::base::{counters::Counters, fork, sync::Mutex};
 use crate::device::info::PhysicalInfo;
-use crate::device::plan::{MemoryRole, Plan};
+use crate::device::plan::Plan;
 use crate::device::{Device, DeviceCapability, MemoryInfo};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::ExecDevice;
 use crate::mem::pressure::Callbacks;
-use crate::mem::{DeviceMemory, MemorySettings, Staging};
+use crate::mem::{DeviceHost, DeviceMemory, MemorySettings, Staging};
 use crate::rng::generator::GeneratorState;
 use crate::vk;
 
@@ -37,8 +37,8 @@ pub(crate) struct Slot {
 /// Fields are in the order of teardown: what uses the device goes before it.
 #[derive(Debug)]
 pub(crate) struct Opened {
-    pub(crate) upload: Arc<Staging>,
-    pub(crate) readback: Arc<Staging>,
+    pub(crate) staging: Arc<Staging>,
+    pub(crate) host: Arc<DeviceHost>,
     pub(crate) memory: Arc<DeviceMemory>,
     pub(crate) exec: Arc<ExecDevice>,
     pub(crate) device: Arc<vk::Device>,
@@ -139,15 +139,16 @@ impl Slot {
         let physical = self.find(&instance)?;
         let device = vk::Device::open(&instance, physical, plan, name)?;
         let exec = ExecDevice::new(&device)?;
-        let upload = Staging::new(&device, MemoryRole::Upload);
-        let readback = Staging::new(&device, MemoryRole::Readback);
-        let staging = [Arc::clone(&upload), Arc::clone(&readback)];
+        let staging = Staging::new(&device)?;
+        let host = DeviceHost::new(&self.shared.host, self.index, &device);
         let settings = self.memory_settings();
+        self.shared.host.apply(&settings.conf);
         let pressure = Arc::clone(&self.pressure);
+        let idle = (Arc::clone(&staging), Arc::clone(&host));
         Ok(Opened {
-            upload,
-            readback,
-            memory: DeviceMemory::new(&device, &exec, &self.info, staging, &settings, pressure),
+            staging,
+            host,
+            memory: DeviceMemory::new(&device, &exec, &self.info, idle, &settings, pressure),
             exec,
             device,
         })
@@ -217,7 +218,11 @@ impl Slot {
     /// Waits for all work and gives the device back.
     pub(super) fn close(&self) -> Result<()> {
         let opened = self.opened.lock().take();
-        let result = opened.as_ref().map_or(Ok(()), |opened| opened.exec.close());
+        let result = opened.as_ref().map_or(Ok(()), |opened| {
+            let closed = opened.exec.close();
+            opened.host.trim();
+            closed
+        });
         self.default_stream.forget();
         result
     }

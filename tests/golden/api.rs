@@ -10,11 +10,13 @@ use crate::{
 pub use crate::api::root::with_device;
 
 pub use self::memory::{
-    allocator_settings, empty_cache, get_memory_info, get_per_process_memory_fraction,
-    max_memory_allocated, max_memory_reserved, memory_allocated, memory_limit, memory_reserved,
-    memory_snapshot, memory_stats, memory_summary, on_pressure, private_pool_bytes,
-    record_memory_history, reset_accumulated_memory_stats, reset_peak_memory_stats,
-    set_allocator_settings, set_memory_limit, set_per_process_memory_fraction,
+    allocator_settings, empty_cache, empty_host_cache, get_memory_info,
+    get_per_process_memory_fraction, host_memory_limit, host_memory_stats, max_memory_allocated,
+    max_memory_reserved, memory_allocated, memory_limit, memory_reserved, memory_snapshot,
+    memory_stats, memory_summary, on_pressure, private_pool_bytes, record_memory_history,
+    reset_accumulated_host_memory_stats, reset_accumulated_memory_stats,
+    reset_peak_host_memory_stats, reset_peak_memory_stats, runtime_memory, set_allocator_settings,
+    set_host_memory_limit, set_memory_limit, set_per_process_memory_fraction,
 };
 
 /// What is written by hand for `root`: a body for each declared entry.
@@ -432,7 +434,8 @@ pub fn device_index(device: impl Into<DeviceArg>) -> Result<DeviceIndexGuard> {
 /// All sizes are in bytes. The functions are at the root of the crate too.
 pub mod memory {
     use crate::{
-        DeviceArg, HistoryOptions, MemoryInfo, MemorySnapshot, MemoryStats, PoolId, Result, Runtime,
+        DeviceArg, HistoryOptions, HostMemoryStats, MemoryInfo, MemorySnapshot, MemoryStats,
+        PoolId, Result, Runtime, RuntimeMemory,
     };
 
     pub use crate::api::memory::on_pressure;
@@ -443,6 +446,20 @@ pub mod memory {
         fn get_memory_info(&self, device: DeviceArg) -> Result<MemoryInfo>;
         #[track_caller]
         fn empty_cache(&self) -> Result<()>;
+        #[track_caller]
+        fn empty_host_cache(&self) -> Result<()>;
+        #[track_caller]
+        fn host_memory_stats(&self) -> Result<HostMemoryStats>;
+        #[track_caller]
+        fn reset_peak_host_memory_stats(&self) -> Result<()>;
+        #[track_caller]
+        fn reset_accumulated_host_memory_stats(&self) -> Result<()>;
+        #[track_caller]
+        fn set_host_memory_limit(&self, bytes: Option<u64>) -> Result<()>;
+        #[track_caller]
+        fn host_memory_limit(&self) -> Result<Option<u64>>;
+        #[track_caller]
+        fn runtime_memory(&self, device: DeviceArg) -> Result<RuntimeMemory>;
         #[track_caller]
         fn memory_stats(&self, device: DeviceArg) -> Result<MemoryStats>;
         #[track_caller]
@@ -549,6 +566,207 @@ pub mod memory {
     #[track_caller]
     pub fn empty_cache() -> Result<()> {
         MemoryBodies::empty_cache(&Runtime::current())
+    }
+
+    /// Gives cached host memory that nothing uses back to the driver, on every device that is open.
+    ///
+    /// That is what [`PinnedBuffer`](crate::PinnedBuffer)s and downloads have left, and idle memory that
+    /// copies go through. It waits for nothing: what queued copies use stays, and goes with the next
+    /// call. Opens nothing.
+    ///
+    /// In PyTorch: `torch.accelerator.memory.empty_host_cache`.
+    ///
+    /// # Errors
+    ///
+    /// - [`DeviceLost`](crate::ErrorKind::DeviceLost): A device was lost; every later call that
+    ///   uses it says so too.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let host = vkaccel::PinnedBuffer::<u8>::new(1 << 20)?;
+    /// drop(host);
+    /// vkaccel::memory::empty_host_cache()?;
+    /// assert_eq!(vkaccel::memory::host_memory_stats()?.allocated_bytes.current, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "torch.accelerator.memory.empty_host_cache")]
+    #[track_caller]
+    pub fn empty_host_cache() -> Result<()> {
+        MemoryBodies::empty_host_cache(&Runtime::current())
+    }
+
+    /// The statistics of pinned host memory, over all devices.
+    ///
+    /// With the names of PyTorch's `torch.cuda.host_memory_stats`. The memory that the runtime itself
+    /// copies through is not in them, and neither is imported memory. Opens nothing.
+    ///
+    /// An extension, asked for in
+    /// [pytorch/pytorch#186260](https://github.com/pytorch/pytorch/issues/186260).
+    ///
+    /// # Errors
+    ///
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let _host = vkaccel::PinnedBuffer::<u8>::new(1 << 20)?;
+    /// let stats = vkaccel::memory::host_memory_stats()?;
+    /// assert_eq!(stats.active_bytes.current, 1 << 20);
+    /// assert_eq!(stats.get("active_bytes.current"), Some(1 << 20));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn host_memory_stats() -> Result<HostMemoryStats> {
+        MemoryBodies::host_memory_stats(&Runtime::current())
+    }
+
+    /// Sets every peak of the statistics of pinned host memory to the current value.
+    ///
+    /// The longest and shortest times start anew. PyTorch has it in `torch.cuda.memory`.
+    ///
+    /// An extension: PyTorch has nothing like it.
+    ///
+    /// # Errors
+    ///
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// vkaccel::memory::reset_peak_host_memory_stats()?;
+    /// let stats = vkaccel::memory::host_memory_stats()?;
+    /// assert_eq!(stats.active_bytes.peak, stats.active_bytes.current);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn reset_peak_host_memory_stats() -> Result<()> {
+        MemoryBodies::reset_peak_host_memory_stats(&Runtime::current())
+    }
+
+    /// Sets the running sums and the counters of the statistics of pinned host memory to 0.
+    ///
+    /// PyTorch has it in `torch.cuda.memory`.
+    ///
+    /// An extension: PyTorch has nothing like it.
+    ///
+    /// # Errors
+    ///
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// vkaccel::memory::reset_accumulated_host_memory_stats()?;
+    /// assert_eq!(vkaccel::memory::host_memory_stats()?.num_host_alloc, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn reset_accumulated_host_memory_stats() -> Result<()> {
+        MemoryBodies::reset_accumulated_host_memory_stats(&Runtime::current())
+    }
+
+    /// Sets the most bytes of host memory that this process may pin, over all devices.
+    ///
+    /// `None` lifts the limit. It is held with what is cached; what is pinned already stays. A request
+    /// above it fails with `OutOfHostMemory`, before the driver is asked. Imported memory, and the memory that
+    /// the runtime itself copies through, do not count. Opens nothing.
+    ///
+    /// An extension, asked for in
+    /// [pytorch/pytorch#69688](https://github.com/pytorch/pytorch/issues/69688).
+    ///
+    /// # Errors
+    ///
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// vkaccel::memory::set_host_memory_limit(Some(1 << 30))?;
+    /// assert_eq!(vkaccel::memory::host_memory_limit()?, Some(1 << 30));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn set_host_memory_limit(bytes: Option<u64>) -> Result<()> {
+        MemoryBodies::set_host_memory_limit(&Runtime::current(), bytes)
+    }
+
+    /// The most bytes of host memory that this process may pin, where a limit is set.
+    ///
+    /// An extension: PyTorch has nothing like it.
+    ///
+    /// # Errors
+    ///
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// assert_eq!(vkaccel::memory::host_memory_limit()?, None);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn host_memory_limit() -> Result<Option<u64>> {
+        MemoryBodies::host_memory_limit(&Runtime::current())
+    }
+
+    /// The memory that the runtime holds of the device for itself, as to copy through.
+    ///
+    /// It is in no statistics. Nothing while the device is not open; opens nothing.
+    ///
+    /// An extension: PyTorch has nothing like it.
+    ///
+    /// # Errors
+    ///
+    /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the
+    ///   text says what was given and what there is.
+    /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
+    /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
+    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
+    ///   runtime was built with, makes no sense.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let buffer = vkaccel::Buffer::from_slice(&[1u8; 100_000])?;
+    /// assert!(vkaccel::memory::runtime_memory(None)?.staging_bytes >= 100_000);
+    /// drop(buffer);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn runtime_memory(device: impl Into<DeviceArg>) -> Result<RuntimeMemory> {
+        MemoryBodies::runtime_memory(&Runtime::current(), device.into())
     }
 
     /// The statistics of the device's allocator.

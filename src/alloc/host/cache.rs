@@ -29,6 +29,8 @@ struct Pending<K, S, T> {
 pub(crate) struct HostRequest<K> {
     key: K,
     bytes: u64,
+    /// The most bytes that one segment can have; rounding never goes past it.
+    most: u64,
     /// What is cached went back to the driver for it, since it last waited.
     emptied: bool,
     /// The copies that use blocks given back were waited for.
@@ -38,11 +40,12 @@ pub(crate) struct HostRequest<K> {
 }
 
 impl<K> HostRequest<K> {
-    /// A request for at least `bytes`, which are not 0.
-    pub(crate) fn new(key: K, bytes: u64) -> Self {
+    /// A request for at least `bytes`, which are not 0, where a segment has `most` at most.
+    pub(crate) fn new(key: K, bytes: u64, most: u64) -> Self {
         Self {
             key,
             bytes,
+            most,
             emptied: false,
             waited: false,
             refused: false,
@@ -63,7 +66,7 @@ pub(crate) enum HostStep<K, S, T> {
     OverLimit(u64),
     /// The driver refused, and nothing can be given back any more.
     Refused,
-    /// No host has so much memory.
+    /// No segment can have so many bytes.
     NeverFits,
 }
 
@@ -102,9 +105,11 @@ impl<K: Ord + Copy, S, T: Clone> HostCache<K, S, T> {
         released: &mut Vec<S>,
     ) -> HostStep<K, S, T> {
         self.collect(reached, released);
-        let Some(size) = self.conf.block_size(request.bytes) else {
+        let size = self.conf.block_size(request.bytes).unwrap_or(u64::MAX);
+        let size = size.min(request.most);
+        if size < request.bytes {
             return HostStep::NeverFits;
-        };
+        }
         if let Some(block) = self.take_idle(request.key, size) {
             return HostStep::Done(block);
         }
@@ -205,6 +210,11 @@ impl<K: Ord + Copy, S, T: Clone> HostCache<K, S, T> {
         for time in times {
             self.stats.host_free_time.add(time);
         }
+    }
+
+    /// Puts settings in force; what is held stays.
+    pub(crate) fn set_conf(&mut self, conf: HostConf) {
+        self.conf = conf;
     }
 
     /// The most bytes that may be held from the driver from now on; none means as much as there is.

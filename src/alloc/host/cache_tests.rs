@@ -45,7 +45,7 @@ impl Host {
     }
 
     fn take(&mut self, key: u8, bytes: u64) -> Result<Block, &'static str> {
-        let mut request = HostRequest::new(key, bytes);
+        let mut request = HostRequest::new(key, bytes, u64::MAX - 1);
         loop {
             let done = self.done;
             let reached = |ticket: &u64| *ticket <= done;
@@ -187,6 +187,17 @@ fn a_driver_that_refuses_is_asked_again_once_there_is_more() {
     assert_eq!(host.take(0, 5 * MIB), Err("refused"));
     assert_eq!(host.cache.stats().active_requests.current, 0);
     assert!(host.take(0, 1).is_ok());
+}
+
+#[test]
+fn rounding_never_goes_past_what_a_segment_can_have() {
+    let mut host = Host::new();
+    let most = 2 * MIB + 1;
+    let mut request = HostRequest::new(0, most, most);
+    let step = host
+        .cache
+        .allocate(&mut request, &|_| true, &mut Vec::new());
+    assert!(matches!(step, HostStep::Create(size) if size == most));
 }
 
 #[test]

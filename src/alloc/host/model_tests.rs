@@ -101,7 +101,7 @@ impl Model {
         let bytes = 1 + self.random.below(1 << shift);
         let key = u8::try_from(self.random.below(2)).unwrap();
         let refuses = self.random.below(8) == 0;
-        let mut request = HostRequest::new(key, bytes);
+        let mut request = HostRequest::new(key, bytes, u64::MAX);
         let mut steps = 0;
         let block = loop {
             steps += 1;

@@ -48,6 +48,15 @@ impl DurationStat {
 /// A plain value that follows nothing. As a flat table it has the keys of PyTorch's
 /// `torch.cuda.host_memory_stats`, where times are whole microseconds. The memory that the runtime
 /// itself copies through is not in it, and neither is imported memory.
+///
+/// # Example
+///
+/// ```
+/// let stats = vkaccel::host_memory_stats()?;
+/// assert!(stats.active_bytes.current <= stats.allocated_bytes.current);
+/// assert_eq!(stats.get("num_host_alloc"), i64::try_from(stats.num_host_alloc).ok());
+/// # Ok::<(), vkaccel::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HostMemoryStats {
