@@ -19,6 +19,7 @@ const _: () = {
     send_and_sync::<Kernel>();
     send_and_sync::<Error>();
     send_and_sync::<MemoryStats>();
+    send_and_sync::<Generator>();
     send_and_sync::<Philox>();
     send_and_sync::<RngState>();
     send_and_sync::<MemPool>();
@@ -42,7 +43,7 @@ pub use alloc::stats::{MemoryStats, MemoryStatsDelta, PoolStat, PoolStatDelta, S
 pub use alloc::{HistoryOptions, MemorySnapshot, PoolId};
 pub use api::surface::*;
 pub use api::{
-    Buffer, Download, Kernel, KernelBuilder, MemPool, PinnedBuffer, PinnedRead, PinnedWrite, View,
+    Buffer, Download, Generator, Kernel, KernelBuilder, MemPool, PinnedBuffer, PinnedRead, PinnedWrite, View,
 };
 pub use base::counters::Counters;
 pub use bytemuck::{self, Pod};

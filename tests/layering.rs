@@ -42,6 +42,7 @@ const UNSAFE_FILES: &[&str] = &[
     "src/api/pinned.rs",
     "src/mem/pinned.rs",
     "src/mem/staging.rs",
+    "src/rng/kernels.rs",
     "src/runtime/builder.rs",
     "src/vk/",
 ];

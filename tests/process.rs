@@ -20,8 +20,8 @@ use support::child::role;
 use support::kernels::{build, kernel, module};
 use support::{TestRuntime, builder, on_each_device};
 use vkaccel::{
-    Buffer, Download, Error, ErrorKind, Grid, Kernel, Result, Runtime, RuntimeGuard, Stream,
-    StreamGuard,
+    Buffer, Download, Error, ErrorKind, Generator, Grid, Kernel, Result, RngState, Runtime,
+    RuntimeGuard, Stream, StreamGuard,
 };
 
 unsafe extern "C" {
@@ -144,8 +144,13 @@ fn a_child_of_a_process_that_only_asked_works_fully() {
         vkaccel::get_memory_info(0).unwrap();
         let stream = Stream::new(0).unwrap();
         vkaccel::synchronize(None).unwrap();
+        vkaccel::random::manual_seed(77).unwrap();
+        let generator = Generator::new(78, 0).unwrap();
         assert!(!Runtime::current().is_initialized());
         let status = in_fork(|| {
+            assert_eq!(vkaccel::random::get_offset(0).unwrap(), 0);
+            assert_eq!(vkaccel::random::initial_seed(0).unwrap(), 77);
+            assert_eq!(generator.seed().unwrap(), 78);
             assert_eq!(vkaccel::device_count(), count);
             assert_eq!(
                 vkaccel::get_device_capability(0).unwrap().name(),
@@ -226,6 +231,34 @@ fn calls(all: &Everything) -> Vec<(&'static str, Error)> {
     ]
 }
 
+/// Those of random numbers.
+fn random_calls(generator: &Generator, data: &Buffer<u32>) -> Vec<(&'static str, Error)> {
+    use vkaccel::random;
+    let failed = |result: Result<()>| result.unwrap_err();
+    let state = RngState::from_parts(1, 0);
+    vec![
+        ("initial_seed", failed(random::initial_seed(0).map(drop))),
+        ("get_rng_state", failed(random::get_rng_state(0).map(drop))),
+        (
+            "get_rng_state_all",
+            failed(random::get_rng_state_all().map(drop)),
+        ),
+        ("manual_seed", failed(random::manual_seed(1))),
+        ("manual_seed_all", failed(random::manual_seed_all(1))),
+        ("seed", failed(random::seed().map(drop))),
+        ("seed_all", failed(random::seed_all().map(drop))),
+        ("set_rng_state", failed(random::set_rng_state(&state, None))),
+        ("set_rng_state_all", failed(random::set_rng_state_all(&[]))),
+        ("get_offset", failed(random::get_offset(0).map(drop))),
+        ("set_offset", failed(random::set_offset(0, 0))),
+        ("Generator::new", failed(Generator::new(1, 0).map(drop))),
+        ("state", failed(generator.state().map(drop))),
+        ("set_state", failed(generator.set_state(&state))),
+        ("set_seed", failed(generator.set_seed(1))),
+        ("fill_bits", failed(generator.fill_bits(data))),
+    ]
+}
+
 /// A child of a process that had opened a device is told so, at once, and ends well.
 #[test]
 fn a_child_of_a_process_that_had_opened_a_device_gets_typed_errors() {
@@ -233,6 +266,9 @@ fn a_child_of_a_process_that_had_opened_a_device_gets_typed_errors() {
     if role().is_some() {
         let all = Everything::new();
         let count = vkaccel::device_count();
+        let generator = Generator::default_of(0).unwrap();
+        let words = Buffer::<u32>::zeroed(4).unwrap();
+        generator.fill_bits(&words).unwrap();
         // A thread that holds locks of the crate much of the time, also when the process forks.
         static STOP: AtomicBool = AtomicBool::new(false);
         let stream = all.stream.clone();
@@ -251,7 +287,8 @@ fn a_child_of_a_process_that_had_opened_a_device_gets_typed_errors() {
                 assert_eq!(vkaccel::device_count(), count);
                 assert!(!Runtime::current().is_initialized());
                 let all = all.take().unwrap();
-                for (call, error) in calls(&all) {
+                let random = random_calls(&generator, &words);
+                for (call, error) in calls(&all).into_iter().chain(random) {
                     assert_eq!(error.kind(), ErrorKind::ForkedChild, "{call}: {error}");
                     assert!(error.is_forked_child());
                 }

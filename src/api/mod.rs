@@ -2,6 +2,7 @@
 
 mod buffer;
 mod event;
+mod generator;
 mod kernel;
 pub(crate) mod memory;
 mod pinned;
@@ -12,6 +13,7 @@ mod stream;
 mod view;
 
 pub use buffer::{Buffer, Download};
+pub use generator::Generator;
 pub use kernel::{Kernel, KernelBuilder};
 pub use pinned::{PinnedBuffer, PinnedRead, PinnedWrite};
 pub use pool::MemPool;

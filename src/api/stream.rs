@@ -188,6 +188,7 @@ pub(super) enum Whose {
     Buffer,
     Pinned,
     Kernel,
+    Generator,
 }
 
 #[cold]
@@ -204,6 +205,10 @@ fn wrong_device(stream: &Slot, what: Whose, other: &Slot) -> Error {
         Whose::Kernel => (
             "kernel",
             "build one with `KernelBuilder::device` for that device",
+        ),
+        Whose::Generator => (
+            "generator",
+            "make one with `Generator::new` for that device",
         ),
     };
     let text = if stream.runtime_id() == other.runtime_id() {

@@ -39,6 +39,19 @@ impl GeneratorState {
         *self.0.lock() = RngState::from_parts(seed, 0);
     }
 
+    /// Takes draws, rounded up to whole blocks, and gives the state before them. What several threads
+    /// take never overlaps.
+    ///
+    /// # Errors
+    ///
+    /// `LimitExceeded` if so many are not left; then none is taken.
+    pub(crate) fn take(&self, draws: u64) -> Result<RngState> {
+        let mut state = self.0.lock();
+        let before = *state;
+        *state = before.advanced(draws)?;
+        Ok(before)
+    }
+
     /// # Errors
     ///
     /// `InvalidArgument` unless the offset is a multiple of 4.
@@ -188,6 +201,25 @@ mod tests {
         assert_eq!(defaults.states(2), before);
         defaults.of(0).set_offset(40).unwrap();
         assert_eq!(defaults.of(0).get(), RngState::from_parts(1, 40));
+    }
+
+    #[test]
+    fn what_threads_take_never_overlaps() {
+        let generator = GeneratorState::new(1);
+        let take = || -> Vec<u64> {
+            let taken = (0..1000).map(|_| generator.take(5).unwrap().offset());
+            taken.collect()
+        };
+        let mut all: Vec<u64> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(take)).collect();
+            let taken = threads
+                .into_iter()
+                .flat_map(|thread| thread.join().unwrap());
+            taken.collect()
+        });
+        all.sort_unstable();
+        assert!(all.into_iter().eq((0..4000).map(|fill| 8 * fill)));
+        assert_eq!(generator.get(), RngState::from_parts(1, 32_000));
     }
 
     #[test]

@@ -3,7 +3,9 @@
 
 mod convert;
 pub(crate) mod element;
+pub(crate) mod fill;
 pub(crate) mod generator;
+pub(crate) mod kernels;
 mod normal;
 pub(crate) mod parameters;
 pub(crate) mod philox;

@@ -152,6 +152,12 @@ impl Bernoulli {
     pub(crate) const fn of(&self, draw: u32) -> bool {
         (draw as u64) < self.below
     }
+
+    /// The highest draw that is true, unless none is.
+    pub(crate) fn highest(&self) -> Option<u32> {
+        let highest = self.below.checked_sub(1)?;
+        u32::try_from(highest).ok()
+    }
 }
 
 #[cfg(test)]
@@ -238,11 +244,13 @@ mod tests {
     #[test]
     fn a_probability_is_a_share_of_the_draws() {
         let never = Bernoulli::new(0.0).unwrap();
-        assert!(!never.of(0));
+        assert!(!never.of(0) && never.highest().is_none());
         let always = Bernoulli::new(1.0).unwrap();
         assert!(always.of(u32::MAX));
+        assert_eq!(always.highest(), Some(u32::MAX));
         let half = Bernoulli::new(0.5).unwrap();
         assert!(half.of(0x7FFF_FFFF) && !half.of(0x8000_0000));
+        assert_eq!(half.highest(), Some(0x7FFF_FFFF));
         for p in [-0.1, 1.1, f64::NAN, f64::INFINITY] {
             assert_eq!(
                 Bernoulli::new(p).unwrap_err().kind(),

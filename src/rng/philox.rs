@@ -58,10 +58,11 @@ impl Blocks {
     }
 }
 
-/// Random numbers made on the CPU, of a seed and an offset.
+/// The random numbers of a [`Generator`](crate::Generator), made on the CPU: the reference that every
+/// device agrees with, bit for bit.
 ///
-/// Draw `i` of a fill that starts at offset `o` is word `i % 4` of the block with the counter
-/// `o / 4 + i / 4`. A fill moves the offset on by its draws, rounded up to a multiple of 4.
+/// It has a generator's methods for slices of the host's memory, takes as many draws for each, and
+/// needs no device. The crate's documentation says how elements are made from draws.
 ///
 /// # Example
 ///
@@ -122,7 +123,7 @@ impl Philox {
         Ok(blocks)
     }
 
-    /// Raw bits.
+    /// Raw bits; see [`Generator::fill_bits`](crate::Generator::fill_bits).
     ///
     /// # Errors
     ///
@@ -135,7 +136,7 @@ impl Philox {
         Ok(())
     }
 
-    /// Uniform numbers in [0, 1).
+    /// Uniform numbers in [0, 1); see [`Generator::fill_uniform`](crate::Generator::fill_uniform).
     ///
     /// # Errors
     ///
@@ -148,7 +149,8 @@ impl Philox {
         Ok(())
     }
 
-    /// Uniform 16-bit floats in [0, 1), as their bits.
+    /// Uniform 16-bit floats in [0, 1), as their bits; see
+    /// [`Generator::fill_uniform_f16`](crate::Generator::fill_uniform_f16).
     ///
     /// # Errors
     ///
@@ -161,7 +163,8 @@ impl Philox {
         Ok(())
     }
 
-    /// Uniform integers of a range.
+    /// Uniform integers of a range; see
+    /// [`Generator::fill_integers`](crate::Generator::fill_integers).
     ///
     /// # Errors
     ///
@@ -183,7 +186,7 @@ impl Philox {
         Ok(())
     }
 
-    /// Normal numbers.
+    /// Normal numbers; see [`Generator::fill_normal`](crate::Generator::fill_normal).
     ///
     /// # Errors
     ///
@@ -203,7 +206,8 @@ impl Philox {
         Ok(())
     }
 
-    /// Ones with a probability, else zeros.
+    /// Ones with a probability, else zeros; see
+    /// [`Generator::fill_bernoulli`](crate::Generator::fill_bernoulli).
     ///
     /// # Errors
     ///

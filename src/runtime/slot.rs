@@ -14,6 +14,7 @@ use crate::exec::ExecDevice;
 use crate::mem::pressure::Callbacks;
 use crate::mem::{DeviceHost, DeviceMemory, MemorySettings, Staging};
 use crate::rng::generator::GeneratorState;
+use crate::rng::kernels::Kernels;
 use crate::vk;
 
 /// A visible device of a runtime.
@@ -37,6 +38,8 @@ pub(crate) struct Slot {
 /// Fields are in the order of teardown: what uses the device goes before it.
 #[derive(Debug)]
 pub(crate) struct Opened {
+    /// The shaders that make random numbers.
+    pub(crate) random: Kernels,
     pub(crate) staging: Arc<Staging>,
     pub(crate) host: Arc<DeviceHost>,
     pub(crate) memory: Arc<DeviceMemory>,
@@ -146,6 +149,8 @@ impl Slot {
         let pressure = Arc::clone(&self.pressure);
         let idle = (Arc::clone(&staging), Arc::clone(&host));
         Ok(Opened {
+    /// The shaders that make random numbers.
+    pub(crate) random: Kernels,
             staging,
             host,
             memory: DeviceMemory::new(&device, &exec, &self.info, idle, &settings, pressure),

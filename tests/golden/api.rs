@@ -1369,7 +1369,8 @@ pub mod memory {
 
 /// The default generators of devices, their seeds and states.
 ///
-/// Each device has one: a 64-bit seed, and an offset that counts 32-bit draws since it was set. The
+/// Each device has one: a 64-bit seed, and an offset that counts 32-bit draws since it was set.
+/// [`Generator`](crate::Generator) fills memory with its numbers, and makes others beside it. The
 /// seed is 67280421310721 until one is set.
 ///
 /// Setting a seed or a state opens no device, neither at once nor later: the state is the host's.
