@@ -43,7 +43,8 @@ pub use alloc::stats::{MemoryStats, MemoryStatsDelta, PoolStat, PoolStatDelta, S
 pub use alloc::{HistoryOptions, MemorySnapshot, PoolId};
 pub use api::surface::*;
 pub use api::{
-    Buffer, Download, Generator, Kernel, KernelBuilder, MemPool, PinnedBuffer, PinnedRead, PinnedWrite, View,
+    Buffer, Download, Generator, Kernel, KernelBuilder, MemPool, PinnedBuffer, PinnedRead,
+    PinnedWrite, View,
 };
 pub use base::counters::Counters;
 pub use bytemuck::{self, Pod};

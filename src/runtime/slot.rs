@@ -149,8 +149,7 @@ impl Slot {
         let pressure = Arc::clone(&self.pressure);
         let idle = (Arc::clone(&staging), Arc::clone(&host));
         Ok(Opened {
-    /// The shaders that make random numbers.
-    pub(crate) random: Kernels,
+            random: Kernels::default(),
             staging,
             host,
             memory: DeviceMemory::new(&device, &exec, &self.info, idle, &settings, pressure),
