@@ -163,3 +163,88 @@ impl FreeList {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn entry(number: u64) -> Entry {
+        Entry {
+            size: number % 97,
+            rank: number % 7,
+            offset: number,
+            block: BlockId(0),
+        }
+    }
+
+    /// The list and a sorted set agree, chunks are bounded, and none is empty.
+    fn check(list: &FreeList, set: &BTreeSet<Entry>) {
+        assert!(list.iter().eq(set.iter().copied()));
+        assert!(list.iter().rev().eq(set.iter().rev().copied()));
+        assert_eq!(list.largest(), set.last().copied());
+        let lengths = list.chunks.iter().map(Vec::len);
+        assert!(lengths.clone().all(|length| length > 0 && length < CHUNK));
+        for size in 0..98 {
+            let expected = set.iter().find(|entry| entry.size >= size);
+            assert_eq!(list.fit(size).map(|(_, entry)| entry), expected.copied());
+        }
+    }
+
+    #[test]
+    fn the_list_is_a_sorted_set_through_inserts_removals_and_replacements() {
+        let (mut list, mut set) = (FreeList::default(), BTreeSet::new());
+        let mut state = 1_u64;
+        let mut next = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            state >> 33
+        };
+        check(&list, &set);
+        for step in 0..6000 {
+            let fresh = entry(next());
+            // It grows at first, and shrinks in the end.
+            let grows = next() % 6000 > step;
+            let old = set.range(entry(next())..).next().copied();
+            match old {
+                Some(old) if next() % 3 == 0 && set.insert(fresh) => {
+                    set.remove(&old);
+                    list.replace(&old, fresh);
+                }
+                Some(old) if !grows => {
+                    set.remove(&old);
+                    list.remove(&old);
+                }
+                _ => {
+                    if set.insert(fresh) {
+                        list.insert(fresh);
+                    }
+                }
+            }
+            if step % 50 == 0 {
+                check(&list, &set);
+            }
+        }
+        for old in std::mem::take(&mut set) {
+            list.remove(&old);
+        }
+        check(&list, &set);
+        list.insert(entry(5));
+        assert_eq!(list.largest(), Some(entry(5)));
+    }
+
+    #[test]
+    fn a_list_that_is_filled_and_emptied_over_and_over_keeps_its_room() {
+        let mut list = FreeList::default();
+        list.insert(entry(1));
+        let room = list.chunks[0].as_ptr();
+        for _ in 0..3 {
+            list.remove(&entry(1));
+            assert_eq!(list.largest(), None);
+            list.insert(entry(1));
+            assert_eq!(list.chunks[0].as_ptr(), room);
+        }
+    }
+}

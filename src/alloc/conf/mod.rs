@@ -1,6 +1,8 @@
 //! Owns the settings of the allocators, and their spelling.
 
 mod parse;
+#[cfg(test)]
+mod tests;
 
 use core::fmt;
 use core::str::FromStr;

@@ -91,7 +91,7 @@ impl<S: Addressed, T: Clone> Core<S, T> {
     ) -> Result<Allocation<T>, Refused<R::Refusal>> {
         let bytes = self.segment_bytes(wanted);
         let reserved = self.reserved();
-        if let Some(over) = self.allowed.over(reserved.saturating_add(bytes)) {
+        if let Some(over) = self.allowed.over(reserved, bytes) {
             return Err(Refused::Over(over));
         }
         let (held, most) = (source.held(), self.allowed.limits.most_allocations);
@@ -100,7 +100,7 @@ impl<S: Addressed, T: Clone> Core<S, T> {
         }
         let more = self.grown(bytes, held);
         if more > bytes
-            && self.allowed.over(reserved.saturating_add(more)).is_none()
+            && self.allowed.over(reserved, more).is_none()
             && let Ok(handle) = source.create(more)
         {
             return Ok(self.adopt(handle, more, wanted));
@@ -175,7 +175,7 @@ impl<S: Addressed, T: Clone> Core<S, T> {
         refused: Refused<R>,
     ) -> Step<T, R> {
         let reserved = self.reserved();
-        let (total, largest) = (self.allowed.limits.total, self.segment_bytes(wanted));
+        let (total, segment) = (self.allowed.limits.total, self.segment_bytes(wanted));
         let mut refusal = None;
         request.over_cap = matches!(refused, Refused::Over(Over::Cap));
         let reason = match refused {
@@ -184,7 +184,7 @@ impl<S: Addressed, T: Clone> Core<S, T> {
             Refused::TooMany => OutOfMemoryReason::TooManyAllocations,
             Refused::Driver(driver) => {
                 refusal = Some(driver);
-                match reserved.saturating_add(largest) > total {
+                match segment > total.saturating_sub(reserved) {
                     true => OutOfMemoryReason::FullNow,
                     false => OutOfMemoryReason::RefusedByDriver,
                 }

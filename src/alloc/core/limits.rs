@@ -39,14 +39,14 @@ impl Allowed {
         }
     }
 
-    /// What stands in the way of reserving this much.
-    pub(super) fn over(&self, reserved: u64) -> Option<Over> {
-        if self.cap.is_some_and(|cap| reserved > cap) {
+    /// What stands in the way of reserving more.
+    pub(super) fn over(&self, reserved: u64, more: u64) -> Option<Over> {
+        let is_over = |limit: u64| more > limit.saturating_sub(reserved);
+        if self.cap.is_some_and(is_over) {
             return Some(Over::Cap);
         }
-        let most = self.fraction.map(|(_, bytes)| bytes);
-        most.is_some_and(|most| reserved > most)
-            .then_some(Over::Fraction)
+        let fraction = self.fraction.map(|(_, bytes)| bytes);
+        fraction.is_some_and(is_over).then_some(Over::Fraction)
     }
 
     /// The most that the program lets be reserved.
