@@ -10,6 +10,8 @@ mod release;
 mod request;
 mod reuse;
 mod shelves;
+#[cfg(test)]
+mod tests;
 mod view;
 
 pub(crate) use journal::Addressed;
