@@ -11,7 +11,7 @@ use ash::vk;
 use support::entry::Entry;
 use support::kernels::{build, kernel, module};
 use support::{TestRuntime, on_each_device};
-use vkaccel::{Buffer, ErrorKind, Grid, Kernel, Result, Stream};
+use vkaccel::{Buffer, ErrorKind, Event, Grid, Kernel, Result, Stream};
 
 /// A runtime for the device of `test` whose driver's calls the entry rules.
 fn ruled(test: &TestRuntime) -> (Entry, TestRuntime) {
@@ -34,6 +34,7 @@ fn work() -> Result<()> {
     }
     let words = stream.read_async(&target)?;
     assert_eq!(stream.to_vec(&bytes)?, [9; 7]);
+    wait_for_each_other(&stream, &source)?;
     let expected = [1u32, 2, 3].map(|word| ((word * 11 + 1) * 11 + 1) * 11 + 1);
     assert_eq!(words.wait()?, expected);
     // Another stream takes over what the first has left.
@@ -41,6 +42,24 @@ fn work() -> Result<()> {
     drop((stream, source));
     assert_eq!(words.to_vec()?, [5; 100]);
     vkaccel::synchronize(None)
+}
+
+/// Streams that wait for each other by events, and the time that takes.
+fn wait_for_each_other(stream: &Stream, words: &Buffer<u32>) -> Result<()> {
+    let other = Stream::new(0)?;
+    let (start, end) = (Event::with_timing(), Event::with_timing());
+    start.record(stream)?;
+    other.wait_event(&start)?;
+    other.fill(words, 1)?;
+    end.record(&other)?;
+    stream.wait_stream(&other)?;
+    stream.fill(words, 2)?;
+    assert_eq!(stream.to_vec(words)?, [2; 3]);
+    end.synchronize()?;
+    match start.elapsed_time(&end) {
+        Err(error) if error.kind() != ErrorKind::Unsupported => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// What the `n`-th call gives.

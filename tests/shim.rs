@@ -49,6 +49,11 @@ fn loses_the_device_at_work() {
     });
     let lost = lost.unwrap();
     assert!(lost.is_device_lost(), "{lost}");
+    // What the host has seen by then is at most what was done.
+    let text = lost.to_string();
+    let seen = text.split("seen to have completed: ").nth(1).unwrap();
+    let seen: u64 = seen.split(' ').next().unwrap().parse().unwrap();
+    assert!(seen <= 8, "{text}");
     let told = |result: Result<()>| {
         let error = result.unwrap_err();
         assert!(error.is_device_lost(), "{error}");

@@ -96,4 +96,76 @@ mod tests {
         assert_eq!(next(&mut waited, &[(3, 5)], &[(3, 4)]), []);
         assert_eq!(next(&mut waited, &[(3, 2)], &[(3, 6)]), [(3, 6)]);
     }
+
+    /// Lanes with what happens before each of their submissions, by the rules of Vulkan alone: all that
+    /// was submitted to the lane before, and all before what is waited for.
+    struct Lanes {
+        waited: Vec<Waited>,
+        /// For each lane, for each submission: the newest submission of every lane before it.
+        before: Vec<Vec<Values>>,
+    }
+
+    impl Lanes {
+        fn last(&self, lane: usize) -> u64 {
+            self.before[lane].len() as u64
+        }
+
+        fn submit(&mut self, lane: usize, asked: &Values, seen: &Values) {
+            let mut before = self.before[lane].last().copied().unwrap_or_default();
+            before.raise(lane, self.last(lane));
+            for (other, value) in self.waited[lane].next(lane, asked, seen).iter() {
+                assert!(
+                    value <= self.last(other),
+                    "a wait for what was not submitted"
+                );
+                before.raise(other, value);
+                let index = usize::try_from(value - 1).unwrap();
+                for (third, value) in self.before[other][index].iter() {
+                    before.raise(third, value);
+                }
+            }
+            self.before[lane].push(before);
+        }
+    }
+
+    #[test]
+    fn whatever_was_asked_or_seen_happens_before() {
+        let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+        let mut below = |bound: u64| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 11) % bound
+        };
+        for _ in 0..200 {
+            let count = 2 + usize::try_from(below(4)).unwrap();
+            let mut lanes = Lanes {
+                waited: vec![Waited::default(); count],
+                before: vec![Vec::new(); count],
+            };
+            let mut seen = Values::default();
+            for _ in 0..100 {
+                let lane = usize::try_from(below(count as u64)).unwrap();
+                let mut asked = Values::default();
+                for other in 0..count {
+                    // The host sees more and more, but never what was not submitted.
+                    if below(4) == 0 {
+                        seen.raise(other, below(lanes.last(other) + 1));
+                    }
+                    if below(4) == 0 {
+                        asked.raise(other, below(lanes.last(other) + 1));
+                    }
+                }
+                lanes.submit(lane, &asked, &seen);
+                let before = lanes.before[lane].last().unwrap();
+                for other in 0..count {
+                    let promised = asked.of(other).max(seen.of(other));
+                    assert!(
+                        before.of(other) >= promised.min(lanes.last(other)),
+                        "lane {lane}"
+                    );
+                }
+            }
+        }
+    }
 }
