@@ -8,7 +8,7 @@ use support::entry::Entry;
 use support::kernels::kernel;
 use support::slow::Slow;
 use support::{TestRuntime, on_each_device};
-use vkaccel::{Counters, Event, Grid, Runtime, Stream};
+use vkaccel::{Buffer, Counters, Event, Grid, Runtime, Stream};
 
 /// What `work` does, as counted.
 fn counted(runtime: &Runtime, work: impl FnOnce()) -> Counters {
@@ -49,7 +49,10 @@ fn what_is_counted_is_what_the_driver_was_asked_for() {
         assert_eq!(counted.driver_allocations, asked("vkAllocateMemory"));
         assert_eq!(counted.driver_frees, asked("vkFreeMemory"));
         assert_eq!(counted.pipeline_compiles, asked("vkCreateComputePipelines"));
-        assert_eq!(counted.recordings, asked("vkEndCommandBuffer"));
+        // The barrier between streams is recorded once for a lane.
+        let divider = u64::from(counted.dividers > 0);
+        let ended = asked("vkEndCommandBuffer");
+        assert_eq!(counted.recordings + divider, ended);
         let seals = counted.seals_by_size
             + counted.seals_by_event
             + counted.seals_by_wait
@@ -106,6 +109,39 @@ fn a_launch_and_a_wait_are_one_submission_in_which_the_pacer_has_no_part() {
         });
         assert_eq!((done.launches, done.submits, done.recordings), (50, 50, 50));
         assert_eq!(done.seals_by_pacer, 0);
+    });
+}
+
+/// Each stream orders its own commands; a barrier stands between streams where they take turns on a lane.
+#[test]
+fn commands_without_a_conflict_get_no_barrier_over_any_number_of_submissions() {
+    on_each_device("commands_without_a_conflict", |test| {
+        let (stream, other) = (Stream::new(0).unwrap(), Stream::new(0).unwrap());
+        let kernel = kernel("affine_map");
+        let from = stream.upload(&[1u32; 1000]).unwrap();
+        let to: Vec<_> = (0..40)
+            .map(|_| stream.uninit::<u32>(1000).unwrap())
+            .collect();
+        let launch = |to: &Buffer<u32>| {
+            let args = (&from, to, 2, 1, 1000);
+            stream.launch(&kernel, Grid::elements(1000), args).unwrap();
+            stream.synchronize().unwrap();
+        };
+        launch(&to[0]);
+        let done = counted(test.runtime(), || to[1..].iter().for_each(launch));
+        assert_eq!((done.submits, done.barriers, done.dividers), (39, 0, 0));
+        // What the host has seen finish is not ordered on the device by that.
+        let done = counted(test.runtime(), || (0..10).for_each(|_| launch(&to[0])));
+        assert_eq!((done.submits, done.barriers, done.dividers), (10, 10, 0));
+        let done = counted(test.runtime(), || {
+            for to in &to[1..11] {
+                other.fill(to, 0).unwrap();
+                other.synchronize().unwrap();
+                launch(to);
+            }
+        });
+        assert!(done.submits == 20 && done.barriers <= 1, "{done:?}");
+        assert!(done.dividers == 20 || done.waits == 20, "{done:?}");
     });
 }
 

@@ -47,8 +47,10 @@ counters! {
     launches,
     /// Copies and fills.
     transfers,
-    /// Pipeline barriers; every recording begins with one.
+    /// Pipeline barriers that were recorded, between commands of one stream.
     barriers,
+    /// Submissions that began with a barrier, as another stream had submitted to the lane before.
+    dividers,
     /// Descriptor sets that were written.
     descriptor_sets,
     /// Recordings that were submitted; each is a command buffer of its own.

@@ -144,26 +144,22 @@ impl StreamCore {
         value: u64,
         finished: &mut Vec<Recording>,
     ) -> Result<()> {
-        let is_same = lane.number() == self.lane.number();
-        let has_commands = state.open.as_ref().is_some_and(|open| open.count > 0);
-        if has_commands && is_same {
-            let (recording, planner) = self.opened(state)?;
-            recording.commands.barrier(planner.barrier_all());
-            return Ok(());
-        }
         if value <= lane.known_reached() {
-            // Every recording begins with a barrier, and every submission waits for what was seen
-            // reached of other lanes by then.
+            // Every submission waits for what was seen reached of other lanes by then.
             return Ok(());
         }
-        if has_commands {
-            // Those need not wait.
+        if lane.number() == self.lane.number() {
+            // The other stream has submitted it: the lane puts a barrier before what this one submits
+            // next. The recording is there for those who wait for this stream.
+            self.opened(state)?;
+            return Ok(());
+        }
+        if state.open.as_ref().is_some_and(|open| open.count > 0) {
+            // Those commands need not wait.
             self.seal(state, finished, Seal::Wait)?;
         }
         let (recording, _) = self.opened(state)?;
-        if !is_same {
-            recording.waits.raise(lane.number(), value);
-        }
+        recording.waits.raise(lane.number(), value);
         self.submit_when_full(state, finished)
     }
 }

@@ -39,7 +39,11 @@ pub(super) struct State {
     pub(super) sealed_count: u32,
     /// Recordings that could not be ended.
     pub(super) losses: Losses,
+    /// Lists what the stream has done since its last barrier, also in recordings that are submitted
+    /// or have finished: what the host has seen finish is not ordered on the device.
     pub(super) planner: Planner,
+    /// Whether a barrier that the planner counts on was in a recording that is lost.
+    pub(super) lacks_barrier: bool,
     pub(super) in_flight: VecDeque<InFlight>,
     /// How many commands seal a recording; doubles until somebody waits.
     pub(super) batch: u32,
@@ -87,6 +91,7 @@ impl StreamCore {
                 sealed_count: 0,
                 losses: Losses::default(),
                 planner: Planner::new(),
+                lacks_barrier: false,
                 in_flight: VecDeque::new(),
                 batch: 1,
                 newest: 0,
@@ -174,7 +179,7 @@ impl StreamCore {
         Ok(())
     }
 
-    /// The open recording; a new one begins with a barrier.
+    /// The open recording, or a new one.
     pub(super) fn opened<'a>(
         &self,
         state: &'a mut State,
@@ -182,6 +187,7 @@ impl StreamCore {
         let State {
             open,
             planner,
+            lacks_barrier,
             newest,
             ..
         } = state;
@@ -189,9 +195,9 @@ impl StreamCore {
             Some(recording) => recording,
             None => {
                 let mut recording = self.exec.begin(&self.lane, *newest + 1)?;
-                // Other streams may have submitted conflicting work that the host has seen finish;
-                // being seen by the host orders nothing on the device.
-                recording.commands.barrier(planner.barrier_all());
+                if core::mem::take(lacks_barrier) {
+                    recording.commands.barrier(planner.barrier_all());
+                }
                 *newest += 1;
                 open.insert(recording)
             }

@@ -135,6 +135,7 @@ impl StreamCore {
         if let Err(error) = recording.commands.end() {
             state.losses.add(recording.seq, &error);
             recording.lose(Loss::new(&error));
+            state.lacks_barrier = true;
             finished.push(recording);
             return Err(error);
         }
@@ -157,7 +158,7 @@ impl StreamCore {
         while !state.sealed.is_empty() {
             let recordings = state.sealed.iter();
             let submissions = recordings.map(|one| (&one.commands, &one.waits));
-            let (first, count) = self.lane.submit(submissions)?;
+            let (first, count) = self.lane.submit(self.id(), submissions)?;
             for (recording, value) in state.sealed.drain(..count).zip(first..) {
                 recording.submitted(value);
                 state.sealed_count -= recording.count;

@@ -95,13 +95,25 @@ impl Commands {
         Ok(commands)
     }
 
+    /// One full barrier, sealed, which may be submitted again while it is pending.
+    pub(super) fn divider(device: &Arc<Device>, family: u32) -> Result<Self> {
+        let mut commands = Self::new(device, family)?;
+        commands.begin_with(vk::CommandBufferUsageFlags::SIMULTANEOUS_USE)?;
+        commands.barrier(Barrier::ALL);
+        commands.end()?;
+        Ok(commands)
+    }
+
     pub(crate) fn raw(&self) -> vk::CommandBuffer {
         self.buffer
     }
 
     pub(crate) fn begin(&mut self) -> Result<()> {
-        let info = vk::CommandBufferBeginInfo::default()
-            .flags(vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT);
+        self.begin_with(vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT)
+    }
+
+    fn begin_with(&mut self, usage: vk::CommandBufferUsageFlags) -> Result<()> {
+        let info = vk::CommandBufferBeginInfo::default().flags(usage);
         // SAFETY: the buffer is new or was reset.
         let begun = unsafe { self.device.raw().begin_command_buffer(self.buffer, &info) };
         self.device.during("vkBeginCommandBuffer", begun)

@@ -36,7 +36,30 @@ pub(crate) struct Lane {
 struct State {
     /// The last value whose signal was submitted.
     last: u64,
+    /// The stream that submitted it; 0 without one.
+    newest: u64,
     waited: Waited,
+    /// A barrier between all before it and all behind it; made when it is first needed.
+    divider: Option<Commands>,
+}
+
+impl State {
+    /// What stands before a submission of `stream`.
+    ///
+    /// Streams order their own commands by barriers of their own, and know nothing of each other's. But
+    /// what the host has seen finish, or what a stream was told to wait for, may be work of another
+    /// stream on the same lane. So whenever another one has submitted since, a barrier comes first; it
+    /// holds for all that the stream submits until then.
+    fn divider(&mut self, stream: u64, lane: &Lane) -> Result<Option<vk::CommandBuffer>> {
+        if self.last == 0 || self.newest == stream {
+            return Ok(None);
+        }
+        let divider = match &mut self.divider {
+            Some(divider) => divider,
+            none => none.insert(Commands::divider(lane.device(), lane.plan.family)?),
+        };
+        Ok(Some(divider.raw()))
+    }
 }
 
 /// The timelines of a device's lanes, by their numbers.
@@ -113,12 +136,15 @@ impl Lane {
     /// the value that says when the first of them have finished; the others follow by one each.
     ///
     /// Takes the first [`SUBMIT_MAX`] at most, and says how many. The commands and all they use must
-    /// live until then; `exec` keeps them. What they wait for was submitted before.
+    /// live until then; `exec` keeps them. What they wait for was submitted before. `stream` is the
+    /// number of the stream that they are of.
     pub(crate) fn submit<'a>(
         &self,
+        stream: u64,
         recordings: impl Iterator<Item = (&'a Commands, &'a Values)>,
     ) -> Result<(u64, usize)> {
-        let mut buffers = [vk::CommandBuffer::null(); SUBMIT_MAX];
+        // The first is for the divider.
+        let mut buffers = [vk::CommandBuffer::null(); SUBMIT_MAX + 1];
         let mut signals = [0; SUBMIT_MAX];
         let mut waits = [WaitList::default(); SUBMIT_MAX];
         let mut count = 0;
@@ -126,12 +152,15 @@ impl Lane {
         let mut waited = state.waited;
         let seen = self.timelines.seen();
         for ((commands, asked), at) in recordings.zip(0..SUBMIT_MAX) {
-            buffers[at] = commands.raw();
+            buffers[at + 1] = commands.raw();
             signals[at] = state.last + 1 + at as u64;
             let values = waited.next(self.number, asked, &seen);
             waits[at] = WaitList::new(&values, &self.timelines);
             count = at + 1;
         }
+        let divider = state.divider(stream, self)?;
+        buffers[0] = divider.unwrap_or_default();
+        let from = |at: usize| at + usize::from(at > 0 || divider.is_none());
         let signalled = [self.timeline().semaphore];
         let mut timelines: [_; SUBMIT_MAX] = core::array::from_fn(|at| {
             vk::TimelineSemaphoreSubmitInfo::default()
@@ -143,7 +172,7 @@ impl Lane {
             *info = info
                 .wait_semaphores(waits[at].semaphores())
                 .wait_dst_stage_mask(waits[at].stages())
-                .command_buffers(&buffers[at..=at])
+                .command_buffers(&buffers[from(at)..=at + 1])
                 .signal_semaphores(&signalled)
                 .push_next(timeline);
         }
@@ -158,6 +187,7 @@ impl Lane {
         device.during("vkQueueSubmit", result)?;
         let counts = device.counts();
         counts.submits.add(1);
+        counts.dividers.add(u64::from(divider.is_some()));
         counts.recordings.add(count as u64);
         counts
             .waits
@@ -165,6 +195,7 @@ impl Lane {
         let first = state.last + 1;
         state.last += count as u64;
         state.waited = waited;
+        state.newest = stream;
         self.timeline().last.store(state.last, Ordering::Release);
         Ok((first, count))
     }

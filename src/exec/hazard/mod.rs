@@ -88,25 +88,13 @@ impl Planner {
         barrier
     }
 
-    /// A barrier between all that any stream has done before on the lane and all that comes, and
-    /// an empty list: for the start of a recording, and for a wait on the same lane.
+    /// A barrier between all that was done before and all that comes, and an empty list: for a
+    /// stream whose barriers may not have come to the device.
     pub(crate) fn barrier_all(&mut self) -> Barrier {
-        let device = Stages::ALWAYS
-            .union(Stages::UNIFORM)
-            .union(Stages::INDIRECT);
-        let everything = Scope {
-            reads: device,
-            writes: Stages::ALWAYS,
-        };
         self.clear();
-        // The host reads rarely, and what it reads was copied for it by this very stream, so it is
-        // left to a barrier of its own.
         self.unseen_anywhere = Stages::HOST;
         self.unseen_writers = Stages::ALWAYS;
-        Barrier {
-            src: everything,
-            dst: everything,
-        }
+        Barrier::ALL
     }
 
     /// Forgets everything, as if the stream had done nothing: for a device that starts anew.

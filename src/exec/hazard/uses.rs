@@ -195,3 +195,23 @@ pub(crate) struct Barrier {
     /// The accesses behind it.
     pub(crate) dst: Scope,
 }
+
+impl Barrier {
+    /// Between all that the device does before it and behind it.
+    ///
+    /// What the host reads was copied for it by the very stream that waits, so it is left to a barrier
+    /// of its own.
+    pub(crate) const ALL: Self = {
+        let device = Stages::ALWAYS
+            .union(Stages::UNIFORM)
+            .union(Stages::INDIRECT);
+        let everything = Scope {
+            reads: device,
+            writes: Stages::ALWAYS,
+        };
+        Self {
+            src: everything,
+            dst: everything,
+        }
+    };
+}
