@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use super::block::{Block, Held};
 use super::exhausted::{self, Circumstances};
 use super::host::DeviceHost;
+use super::leaving::{Going, Leaving, is_in_use};
 use super::pressure::{self, Callbacks};
 use super::settings::MemorySettings;
 use super::staging::Staging;
@@ -39,8 +40,7 @@ pub(crate) struct DeviceMemory {
     state: Mutex<State>,
     /// Whether blocks wait for other streams, for whoever does not hold the lock.
     has_pending: AtomicBool,
-    /// Whether segments were given up that queued work may still keep.
-    has_leaving: AtomicBool,
+    leaving: Leaving,
     /// What is recorded of a request, for whoever does not hold the lock.
     recorded: AtomicU8,
     pressure: Arc<Callbacks>,
@@ -106,7 +106,7 @@ impl DeviceMemory {
                 owned: BTreeSet::new(),
             }),
             has_pending: AtomicBool::new(false),
-            has_leaving: AtomicBool::new(false),
+            leaving: Leaving::default(),
             recorded: AtomicU8::new(NOT_RECORDED),
             pressure,
             info: info.clone(),
@@ -162,10 +162,10 @@ impl DeviceMemory {
         }
         let mut may_ask = !pressure::is_inside();
         loop {
-            match self.step(&mut request)? {
-                Outcome::Block(found, segment) => {
-                    let block = self.block(stream, &found, segment);
-                    for ticket in &found.waits {
+            let gone = self.leaving.ended();
+            match self.step(&mut request, stream)? {
+                Outcome::Block(block, waits) => {
+                    for ticket in &waits {
                         stream.wait(ticket)?;
                     }
                     return Ok(block);
@@ -176,7 +176,11 @@ impl DeviceMemory {
                         Some(error) if !error.is_out_of_memory() => return Err(error),
                         other => other,
                     };
-                    if self.has_leaving.swap(false, Ordering::Relaxed) {
+                    // What another thread is giving back was missing here.
+                    if self.leaving.wait() != gone {
+                        continue;
+                    }
+                    if self.leaving.take_kept() {
                         self.exec.synchronize_for_memory()?;
                         continue;
                     }
@@ -192,9 +196,9 @@ impl DeviceMemory {
     }
 
     /// Lets the allocator go on with a request as far as it can without waiting.
-    fn step(&self, request: &mut Request) -> Result<Outcome> {
+    fn step(self: &Arc<Self>, request: &mut Request, stream: &Arc<StreamCore>) -> Result<Outcome> {
         let mut released = Vec::new();
-        let outcome = self.with(|state| {
+        let (outcome, going) = self.with(|state| {
             if let Some(pool) = request.pool()
                 && state.owned.insert(pool)
             {
@@ -202,16 +206,18 @@ impl DeviceMemory {
             }
             let core = &mut state.core;
             let mut driver = Driver(&self.device);
-            match core.allocate(request, &mut driver, &Ticket::known_reached, &mut released) {
+            let step = core.allocate(request, &mut driver, &Ticket::known_reached, &mut released);
+            let outcome = match step {
                 Step::Done(found) => {
                     let segment = Arc::clone(core.segment_of(found.block));
-                    Outcome::Block(found, segment)
+                    Outcome::Block(self.block(stream, &found, segment), found.waits)
                 }
                 Step::Wait(tickets) => Outcome::Wait(tickets),
                 Step::Exhausted { figures, refusal } => Outcome::Exhausted(*figures, refusal),
-            }
+            };
+            (outcome, self.going(&released))
         });
-        self.let_go(released)?;
+        self.let_go(released, going)?;
         Ok(outcome)
     }
 
@@ -243,12 +249,18 @@ impl DeviceMemory {
         Ok(())
     }
 
+    /// Says that segments are about to go, under the lock.
+    fn going(&self, released: &[Arc<Segment>]) -> Option<Going<'_>> {
+        (!released.is_empty()).then(|| self.leaving.begin())
+    }
+
     /// Gives segments back to the driver before it returns, whatever still uses them.
-    fn let_go(&self, released: Vec<Arc<Segment>>) -> Result<()> {
+    fn let_go(&self, released: Vec<Arc<Segment>>, going: Option<Going<'_>>) -> Result<()> {
         if released.iter().any(is_in_use) {
             self.exec.synchronize_for_memory()?;
         }
         drop(released);
+        drop(going);
         Ok(())
     }
 
@@ -257,14 +269,13 @@ impl DeviceMemory {
         let mut released = Vec::new();
         // The place of a drop is nowhere to be had.
         let nobody = Context::default();
-        self.with(|state| {
+        let _going = self.with(|state| {
             let core = &mut state.core;
             core.free(id, last_use, uses, &nobody, &mut released);
+            self.going(&released)
         });
         // A drop waits for nothing: what still runs keeps its segments.
-        if released.iter().any(is_in_use) {
-            self.has_leaving.store(true, Ordering::Relaxed);
-        }
+        self.leaving.let_go(released);
     }
 
     /// Gives what is cached back to the driver before it returns.
@@ -275,11 +286,12 @@ impl DeviceMemory {
             ticket.wait_for_memory()?;
         }
         let mut released = Vec::new();
-        self.with(|state| {
+        let going = self.with(|state| {
             let core = &mut state.core;
             core.empty_cache_end(&Ticket::known_reached, &Context::default(), &mut released);
+            self.going(&released)
         });
-        self.let_go(released)
+        self.let_go(released, going)
     }
 
     pub(crate) fn stats(&self) -> MemoryStats {
@@ -376,14 +388,9 @@ impl DeviceMemory {
     }
 }
 
-/// Whether queued work, or who waits for it, keeps a segment that its allocator has given up.
-fn is_in_use(segment: &Arc<Segment>) -> bool {
-    Arc::strong_count(segment) > 1
-}
-
 /// What came of a step.
 enum Outcome {
-    Block(Allocation<Ticket>, Arc<Segment>),
+    Block(Block, Vec<Ticket>),
     Wait(Vec<Ticket>),
     Exhausted(OutOfMemory, Option<Error>),
 }

@@ -7,6 +7,7 @@ mod exhausted;
 pub(crate) mod fill;
 pub(crate) mod host;
 pub(crate) mod ledger;
+mod leaving;
 pub(crate) mod limit;
 pub(crate) mod overlap;
 pub(crate) mod pinned;
