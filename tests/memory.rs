@@ -481,3 +481,31 @@ fn history_knows_who_allocated_and_costs_nothing_while_off() {
         assert!(memory::memory_snapshot(None).unwrap().history.is_empty());
     });
 }
+
+#[test]
+fn memory_of_streams_that_are_gone_serves_others() {
+    on_each_device("memory_of_streams_that_are_gone", |_| {
+        for round in 0..50u32 {
+            let stream = Stream::new(0).unwrap();
+            let words = stream.uninit::<u32>(3 * MIB).unwrap();
+            stream.fill(&words, round).unwrap();
+            let seen = stream.to_vec(words.view(..10).unwrap()).unwrap();
+            assert_eq!(seen, [round; 10]);
+        }
+        assert_eq!(stats().num_device_alloc, 1);
+        // A buffer may outlive its stream, and then leave its memory.
+        let stream = Stream::new(0).unwrap();
+        let late = stream.zeroed::<u32>(3 * MIB).unwrap();
+        drop(stream);
+        let other = Stream::new(0).unwrap();
+        let apart = other.uninit::<u32>(3 * MIB).unwrap();
+        assert_eq!(stats().num_device_alloc, 2);
+        drop(late);
+        vkaccel::synchronize(0).unwrap();
+        drop(other.uninit::<u32>(3 * MIB).unwrap());
+        assert_eq!(stats().num_device_alloc, 2);
+        drop(apart);
+        empty_cache().unwrap();
+        assert_eq!(memory_reserved(None).unwrap(), 0);
+    });
+}

@@ -329,6 +329,12 @@ impl DeviceMemory {
         self.state.lock().core.private_pool_bytes()
     }
 
+    /// A stream asks for no more memory.
+    pub(crate) fn retire(&self, stream: &StreamCore) {
+        let done = stream.newest();
+        self.with(|state| state.core.retire(StreamKey(stream.id()), done));
+    }
+
     /// Gives up a private pool, for its owner.
     pub(crate) fn release_pool(&self, pool: PoolId) {
         self.with(|state| {

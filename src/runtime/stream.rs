@@ -3,12 +3,12 @@
 use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::time::Duration;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use super::guard::StreamGuard;
 use super::{Opened, Runtime, Slot};
-use crate::base::sync::Mutex;
+use crate::base::{fork, sync::Mutex};
 use crate::device::{Device, DeviceArg};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::{StreamCore, Ticket};
@@ -42,7 +42,14 @@ pub(crate) struct NamedStream {
     priority: i32,
     /// Which of the device's streams it is, by the order in which they were made; 0: its default one.
     place: usize,
-    core: Mutex<Option<Arc<StreamCore>>>,
+    open: Mutex<Option<OpenStream>>,
+}
+
+/// What a stream is once it has had a command.
+#[derive(Debug)]
+struct OpenStream {
+    core: Arc<StreamCore>,
+    opened: Weak<Opened>,
 }
 
 impl NamedStream {
@@ -53,14 +60,27 @@ impl NamedStream {
             id,
             priority,
             place,
-            core: Mutex::new(None),
+            open: Mutex::new(None),
         })
     }
 
     /// Lets go of the opened stream, for a runtime that shuts down.
     pub(super) fn forget(&self) {
-        let core = self.core.lock().take();
-        drop(core);
+        let open = self.open.lock().take();
+        drop(open);
+    }
+}
+
+impl Drop for NamedStream {
+    fn drop(&mut self) {
+        if !fork::may_call_driver() {
+            return;
+        }
+        if let Some(open) = self.open.get_mut().take()
+            && let Some(opened) = open.opened.upgrade()
+        {
+            opened.memory.retire(&open.core);
+        }
     }
 }
 
@@ -216,17 +236,31 @@ impl Stream {
 
     /// The opened stream with its opened device.
     pub(crate) fn open(&self) -> Result<(Arc<StreamCore>, Arc<Opened>)> {
+        self.slot.shared().check()?;
+        if let Some(open) = &*self.named.open.lock()
+            && let Some(opened) = open.opened.upgrade()
+        {
+            return Ok((Arc::clone(&open.core), opened));
+        }
+        self.open_now()
+    }
+
+    #[cold]
+    fn open_now(&self) -> Result<(Arc<StreamCore>, Arc<Opened>)> {
         let opened = self.slot.open()?;
-        let mut core = self.named.core.lock();
-        let core = core
-            .get_or_insert_with(|| StreamCore::new(&opened.exec, self.named.id, self.named.place));
-        Ok((Arc::clone(core), opened))
+        let mut open = self.named.open.lock();
+        let open = open.get_or_insert_with(|| OpenStream {
+            core: StreamCore::new(&opened.exec, self.named.id, self.named.place),
+            opened: Arc::downgrade(&opened),
+        });
+        Ok((Arc::clone(&open.core), opened))
     }
 
     /// The opened stream, if it has had a command.
     fn existing(&self) -> Result<Option<Arc<StreamCore>>> {
         self.slot.shared().check()?;
-        Ok(self.named.core.lock().clone())
+        let open = self.named.open.lock();
+        Ok(open.as_ref().map(|open| Arc::clone(&open.core)))
     }
 
     /// Waits for all commands so far; `false` if `timeout` ran out.

@@ -48,6 +48,11 @@ impl<S: Addressed, T: Clone> Core<S, T> {
             if let Some(found) = self.reuse(&wanted) {
                 return Step::Done(found);
             }
+            if self.inherit(&wanted, reached)
+                && let Some(found) = self.cached(&wanted)
+            {
+                return Step::Done(found);
+            }
             request.stage = Stage::Collect;
         } else if request.seen != self.freed
             && let Some(found) = self.cached(&wanted)

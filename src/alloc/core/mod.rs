@@ -2,6 +2,7 @@
 
 mod allocate;
 mod free;
+mod inherit;
 mod journal;
 mod ladder;
 mod limits;
@@ -44,6 +45,8 @@ pub(crate) struct Core<S, T> {
     shelves: Shelves,
     pools: Pools,
     pending: Pending<T>,
+    /// Streams that are gone and have left something, with when they are done.
+    retired: Vec<(StreamKey, T)>,
     journal: Journal,
     /// Grows whenever a block becomes free, so that whoever waited knows whether to search again.
     freed: u64,
@@ -89,6 +92,7 @@ impl<S, T: Clone> Core<S, T> {
             shelves: Shelves::default(),
             pools: Pools::default(),
             pending: Pending::default(),
+            retired: Vec::new(),
             journal: Journal::default(),
             freed: 0,
         };
@@ -188,6 +192,12 @@ impl<S> Segments<S> {
     fn set_first(&mut self, place: u32, first: BlockId) {
         if let Some(segment) = &mut self.slots[place as usize] {
             segment.first = first;
+        }
+    }
+
+    fn set_shelf(&mut self, place: u32, shelf: u32) {
+        if let Some(segment) = &mut self.slots[place as usize] {
+            segment.shelf = shelf;
         }
     }
 
