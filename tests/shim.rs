@@ -107,7 +107,8 @@ fn a_full_device_says_so_with_figures_and_goes_on() {
             assert_eq!((figures.requested, figures.total), (1 << 20, 32 << 20));
             assert!((16..=24).contains(&held.len()), "{} MiB", held.len());
             let memory = vkaccel::get_memory_info(0).unwrap();
-            assert!(memory.free < 1 << 20, "{memory:?}");
+            // Less than a segment of small buffers takes.
+            assert!(memory.free < 2 << 20, "{memory:?}");
             // What there is can be used, and what is given back is there again.
             held[0].fill(7).unwrap();
             held.truncate(8);
