@@ -41,6 +41,7 @@ const UNSAFE_FILES: &[&str] = &[
     "src/kernel/program.rs",
     "src/api/pinned.rs",
     "src/mem/pinned.rs",
+    "src/mem/direct.rs",
     "src/mem/staging.rs",
     "src/rng/kernels.rs",
     "src/runtime/builder.rs",

@@ -4,9 +4,13 @@
 
 mod support;
 
+#[path = "icd-shim/tests/support/process.rs"]
+mod process;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use process::over_the_shim;
 use support::entry::Entry;
 use support::{TestRuntime, builder, on_each_device, on_each_device_with};
 use vkaccel::alloc::TraceAction;
@@ -507,5 +511,65 @@ fn memory_of_streams_that_are_gone_serves_others() {
         drop(apart);
         empty_cache().unwrap();
         assert_eq!(memory_reserved(None).unwrap(), 0);
+    });
+}
+
+/// The shim holds each submission back for a while.
+#[test]
+fn memory_that_queued_work_still_reads_is_not_overwritten_by_the_host() {
+    let test = "memory_that_queued_work_still_reads_is_not_overwritten_by_the_host";
+    over_the_shim(test, &[("DELAY_US", "3000")], || {
+        on_each_device(test, |_| {
+            let stream = Stream::new(0).unwrap();
+            for round in 0..20u32 {
+                let a = stream.upload(&[round; 5000]).unwrap();
+                let copy = stream.uninit::<u32>(5000).unwrap();
+                stream.copy(&a, &copy).unwrap();
+                let address = a.address();
+                drop(a);
+                // It gets the memory of `a`, which the copy may not have read yet.
+                let b = stream.upload(&[round + 1000; 5000]).unwrap();
+                assert_eq!(b.address(), address);
+                assert_eq!(stream.to_vec(&copy).unwrap(), [round; 5000]);
+                assert_eq!(stream.to_vec(&b).unwrap(), [round + 1000; 5000]);
+            }
+        });
+    });
+}
+
+#[test]
+fn the_host_writes_and_reads_mapped_memory_itself_where_nothing_uses_it() {
+    on_each_device("the_host_writes_and_reads_mapped_memory_itself", |test| {
+        let (entry, _runtime) = counted(test);
+        let words = Buffer::from_slice(&[1u32; 1000]).unwrap();
+        // Both software drivers have one kind of memory, which the host reaches.
+        assert_eq!(entry.calls("vkQueueSubmit"), 0);
+        assert_eq!(words.to_vec().unwrap(), [1; 1000]);
+        assert_eq!(entry.calls("vkCmdCopyBuffer"), 0);
+        words.fill(2).unwrap();
+        assert_eq!(words.to_vec().unwrap(), [2; 1000]);
+        words.write(&[3; 1000]).unwrap();
+        assert_eq!(words.view(10..20).unwrap().to_vec().unwrap(), [3; 10]);
+        assert_eq!(entry.calls("vkCmdCopyBuffer"), 0);
+    });
+}
+
+#[test]
+fn threads_that_copy_to_and_from_one_buffer_get_whole_contents() {
+    on_each_device("threads_that_copy_to_and_from_one_buffer", |test| {
+        let words = Buffer::from_slice(&[0u32; 50_000]).unwrap();
+        std::thread::scope(|scope| {
+            for thread in 0..3u32 {
+                let (runtime, words) = (test.runtime().clone(), &words);
+                scope.spawn(move || {
+                    let _entered = runtime.enter();
+                    for round in 0..30 {
+                        words.write(&vec![thread * 1000 + round; 50_000]).unwrap();
+                        let seen = words.to_vec().unwrap();
+                        assert!(seen.iter().all(|&word| word == seen[0]), "torn");
+                    }
+                });
+            }
+        });
     });
 }

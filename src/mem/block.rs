@@ -1,7 +1,7 @@
 //! Blocks: what buffers occupy, and which streams have used them.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, MutexGuard};
 
 use super::device::DeviceMemory;
 use crate::alloc::{BlockId, StreamKey};
@@ -27,6 +27,8 @@ pub(super) struct Held {
     pub(super) last_use: AtomicU64,
     /// The other streams that have used it.
     pub(super) others: Mutex<Vec<Arc<StreamCore>>>,
+    /// Held by a thread that copies from or to the memory.
+    pub(super) host: Mutex<()>,
     pub(super) home: Arc<DeviceMemory>,
 }
 
@@ -99,6 +101,11 @@ impl Block {
         {
             held.shared_with(stream);
         }
+    }
+
+    /// Keeps other threads from copying to or from the memory, where the host reaches it.
+    pub(super) fn host_access(&self) -> Option<MutexGuard<'_, ()>> {
+        self.0.as_ref().map(|held| held.host.lock())
     }
 
     /// Whether no unfinished command uses the memory, nor any that used it before it was this block.

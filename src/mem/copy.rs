@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::block::Range;
+use super::direct;
 use super::fill;
 use super::host::DeviceHost;
 use super::overlap::{self, CopyStep};
@@ -43,6 +44,9 @@ pub(crate) fn upload(
     mut dst: Range<'_>,
     bytes: &[u8],
 ) -> Result<()> {
+    if direct::write(dst, bytes)? {
+        return Ok(());
+    }
     let mut rest = bytes;
     while !rest.is_empty() {
         let piece = staging.take(stream, rest.len() as u64)?;
@@ -188,6 +192,9 @@ pub(crate) fn download(
     mut src: Range<'_>,
     out: &mut [u8],
 ) -> Result<()> {
+    if direct::read(stream, src, out)? {
+        return Ok(());
+    }
     let mut rest = out;
     let mut before: Option<Under<'_>> = None;
     // While the host copies one piece out, the device copies the next one in, where there is room.

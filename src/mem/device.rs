@@ -234,6 +234,7 @@ impl DeviceMemory {
             owner: Arc::clone(stream),
             last_use: AtomicU64::new(found.mark),
             others: Mutex::default(),
+            host: Mutex::default(),
             home: Arc::clone(self),
         })
     }

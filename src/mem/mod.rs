@@ -3,6 +3,7 @@
 pub(crate) mod block;
 pub(crate) mod copy;
 pub(crate) mod device;
+mod direct;
 mod exhausted;
 pub(crate) mod fill;
 pub(crate) mod host;

@@ -47,10 +47,14 @@ pub(crate) struct Piece {
 }
 
 impl Staging {
-    /// Staging with a little memory of its own, so that a device that is full can still be read.
+    /// Staging with a little memory of its own, so that a device that is full can still be read;
+    /// without, where the host reads the device's memory itself.
     pub(crate) fn new(device: &Arc<Device>) -> Result<Arc<Self>> {
         let mut ring = Ring::new();
-        ring.reserve(Segment::new(device, CHUNK_MIN, ROLE)?);
+        let memory = device.plan().memory.best(MemoryRole::Device);
+        if !(memory.is_mappable() && memory.is_cached()) {
+            ring.reserve(Segment::new(device, CHUNK_MIN, ROLE)?);
+        }
         Ok(Arc::new(Self {
             ring: Mutex::new(ring),
             let_go: Condvar::default(),

@@ -131,6 +131,7 @@ impl Segment {
             address: 0,
             mapping: Some(Mapping(start)),
             coherent: true,
+            cached: true,
             memory: Memory::Imported(memory),
         };
         Ok(Self::of(device, bare, whole))

@@ -40,6 +40,8 @@ pub(crate) struct Segment {
     pub(super) mapping: Option<Mapping>,
     /// Whether host and device see each other's writes without being told.
     pub(super) coherent: bool,
+    /// Whether the host reads it at full speed.
+    cached: bool,
     pub(super) memory: ManuallyDrop<Memory>,
     device: Arc<Device>,
 }
@@ -77,6 +79,7 @@ pub(super) struct Whole {
     pub(super) address: u64,
     pub(super) mapping: Option<Mapping>,
     pub(super) coherent: bool,
+    pub(super) cached: bool,
     pub(super) memory: Memory,
 }
 
@@ -165,6 +168,7 @@ impl Segment {
             address,
             mapping,
             coherent: choice.is_coherent(),
+            cached: choice.is_cached(),
             memory,
         };
         Ok(Self::of(device, bare, whole))
@@ -182,6 +186,7 @@ impl Segment {
             address: whole.address,
             mapping: whole.mapping,
             coherent: whole.coherent,
+            cached: whole.cached,
             memory: ManuallyDrop::new(whole.memory),
             device: Arc::clone(device),
         })
@@ -190,6 +195,16 @@ impl Segment {
     /// A number no other segment of the process has.
     pub(crate) fn id(&self) -> u64 {
         self.id
+    }
+
+    /// Whether the host reaches it.
+    pub(crate) fn is_mapped(&self) -> bool {
+        self.mapping.is_some()
+    }
+
+    /// Whether the host reaches it and reads it at full speed.
+    pub(crate) fn is_cached(&self) -> bool {
+        self.cached && self.is_mapped()
     }
 
     pub(crate) fn device(&self) -> &Arc<Device> {
