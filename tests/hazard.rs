@@ -344,3 +344,97 @@ fn memory_that_is_freed_and_taken_again_is_not_written_by_old_work() {
         }
     });
 }
+
+/// Launches of which none needs another's results.
+#[test]
+fn launches_declared_independent_get_no_barrier_between_them() {
+    on_each_device("launches_declared_independent", |test| {
+        let stream = Stream::new(0).unwrap();
+        let kernel = kernel("affine_map");
+        // So far apart that their ranges don't merge, and more than the planner lists.
+        let words = stream.zeroed::<u32>(256 * 100).unwrap();
+        let from = stream.upload(&[5u32; 64]).unwrap();
+        let part = |index: usize| words.view(index * 256..index * 256 + 64).unwrap();
+        let launch = |index: usize, factor: u32| {
+            let args = (&from, part(index), factor, 1, 64);
+            stream.launch(&kernel, Grid::elements(64), args)
+        };
+        stream.synchronize().unwrap();
+        let before = test.runtime().counters();
+        stream
+            .concurrent(|| (0..100).try_for_each(|index| launch(index, 2)))
+            .unwrap();
+        stream.synchronize().unwrap();
+        let done = test.runtime().counters().since(&before);
+        // One behind the fill of all.
+        assert_eq!((done.launches, done.barriers), (100, 1));
+        // What follows is ordered behind all of them.
+        for index in [0, 99] {
+            let args = (part(index), part(index + 1 - 2 * (index / 99)), 3, 0, 64);
+            stream.launch(&kernel, Grid::elements(64), args).unwrap();
+        }
+        let result = stream.to_vec(&words).unwrap();
+        assert_eq!(result[..64], [11; 64]);
+        assert_eq!(result[256..320], [33; 64]);
+        assert_eq!(result[98 * 256..98 * 256 + 64], [33; 64]);
+    });
+}
+
+#[test]
+fn launches_that_are_not_independent_as_declared_are_told_in_debug_builds() {
+    on_each_device("launches_that_are_not_independent", |_| {
+        let stream = Stream::new(0).unwrap();
+        let kernel = kernel("affine");
+        let words = stream.zeroed::<u32>(64).unwrap();
+        let launch = || stream.launch(&kernel, Grid::elements(64), (&words, 2, 1, 64));
+        let declared = stream.concurrent(|| {
+            launch()?;
+            // A command that is no launch is ordered, and what follows it behind it.
+            stream.fill(&words, 7)?;
+            launch()?;
+            stream.concurrent(launch)
+        });
+        if cfg!(debug_assertions) {
+            let error = declared.unwrap_err();
+            assert_eq!(error.kind(), vkaccel::ErrorKind::InvalidArgument);
+            assert_eq!(stream.to_vec(&words).unwrap(), [15; 64]);
+        }
+        // The scope has ended, by the error too.
+        launch().unwrap();
+        launch().unwrap();
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            stream.concurrent::<()>(|| panic!("on purpose"))
+        }));
+        assert!(panicked.is_err());
+        launch().unwrap();
+        launch().unwrap();
+    });
+}
+
+#[test]
+fn memory_that_changes_hands_among_independent_launches_is_not_used_twice_at_once() {
+    on_each_device("memory_that_changes_hands", |_| {
+        let stream = Stream::new(0).unwrap();
+        let kernel = kernel("affine_map");
+        let from = stream.upload(&[5u32; 4096]).unwrap();
+        let mut kept = Vec::new();
+        stream
+            .concurrent(|| {
+                for round in 0..20u32 {
+                    // Its memory is the next one's.
+                    let dropped = stream.uninit::<u32>(4096)?;
+                    let grid = Grid::elements(4096);
+                    stream.launch(&kernel, grid, (&from, &dropped, round, 1, 4096))?;
+                    drop(dropped);
+                    let to = stream.uninit::<u32>(4096)?;
+                    stream.launch(&kernel, grid, (&from, &to, round, 2, 4096))?;
+                    kept.push(to);
+                }
+                Ok(())
+            })
+            .unwrap();
+        for (round, words) in (0u32..).zip(&kept) {
+            assert_eq!(stream.to_vec(words).unwrap(), [5 * round + 2; 4096]);
+        }
+    });
+}

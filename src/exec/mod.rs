@@ -9,6 +9,7 @@ mod losses;
 pub(crate) mod order;
 mod pacer;
 pub(crate) mod recording;
+mod scope;
 pub(crate) mod stream;
 mod submit;
 pub(crate) mod ticket;

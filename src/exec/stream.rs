@@ -2,7 +2,9 @@
 
 use core::time::Duration;
 use std::collections::VecDeque;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
+use std::thread::{self, ThreadId};
 
 use super::callback;
 use super::device::ExecDevice;
@@ -26,6 +28,8 @@ pub(crate) struct StreamCore {
     /// The lane that all its commands go to.
     pub(super) lane: Arc<Lane>,
     pub(super) state: Mutex<State>,
+    /// Whether a scope of independent launches is open, readable without the lock.
+    pub(super) has_scope: AtomicBool,
     pub(super) exec: Arc<ExecDevice>,
     pub(super) me: Weak<Self>,
 }
@@ -44,6 +48,8 @@ pub(super) struct State {
     pub(super) planner: Planner,
     /// Whether a barrier that the planner counts on was in a recording that is lost.
     pub(super) lacks_barrier: bool,
+    /// The thread that has opened a scope of independent launches, and how often.
+    pub(super) apart: Option<(ThreadId, u32)>,
     pub(super) in_flight: VecDeque<InFlight>,
     /// How many commands seal a recording; doubles until somebody waits.
     pub(super) batch: u32,
@@ -72,6 +78,12 @@ impl State {
         self.open.is_some() || !self.sealed.is_empty()
     }
 
+    /// Whether the thread has opened a scope of independent launches.
+    pub(super) fn is_apart(&self) -> bool {
+        let of = self.apart.as_ref();
+        of.is_some_and(|(of, _)| *of == thread::current().id())
+    }
+
     /// How many commands wait for their submission.
     fn waiting(&self) -> u32 {
         self.sealed_count + self.open.as_ref().map_or(0, |open| open.count)
@@ -92,10 +104,12 @@ impl StreamCore {
                 losses: Losses::default(),
                 planner: Planner::new(),
                 lacks_barrier: false,
+                apart: None,
                 in_flight: VecDeque::new(),
                 batch: 1,
                 newest: 0,
             }),
+            has_scope: AtomicBool::new(false),
             exec: Arc::clone(exec),
             me: Weak::clone(me),
         });
@@ -172,7 +186,7 @@ impl StreamCore {
     }
 
     /// What could not be submitted makes way before more is taken.
-    fn make_room(&self, state: &mut State, finished: &mut Vec<Recording>) -> Result<()> {
+    pub(super) fn make_room(&self, state: &mut State, finished: &mut Vec<Recording>) -> Result<()> {
         if state.waiting() >= BATCH_MAX {
             self.submit_locked(state, finished, Seal::Size)?;
         }

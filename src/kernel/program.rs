@@ -130,7 +130,7 @@ impl Program {
         if plan.groups == [0; 3] {
             return Ok(());
         }
-        let recorded = stream.record(uses, |recording| {
+        let recorded = stream.record_launch(uses, |recording| {
             if let Some(segment) = &stand_in {
                 recording.retain(segment);
             }

@@ -165,6 +165,7 @@ impl DeviceMemory {
             let gone = self.leaving.ended();
             match self.step(&mut request, stream)? {
                 Outcome::Block(block, waits) => {
+                    stream.memory_was_taken();
                     for ticket in &waits {
                         stream.wait(ticket)?;
                     }

@@ -230,6 +230,38 @@ impl Stream {
         f()
     }
 
+    /// Runs `f`, in which launches on this stream by this thread are independent of each other.
+    ///
+    /// No barriers are put between them, however many there are and whatever they use: say so only of
+    /// launches of which none needs another's results. They are ordered with all that is before and behind
+    /// the scope; other commands in the scope, as copies, take effect in order, and so do launches on both
+    /// sides of an allocation, which may get memory that was dropped in between. Without a scope, launches
+    /// are ordered where one writes what another uses.
+    ///
+    /// # Errors
+    ///
+    /// Whatever `f` returns. In a build with debug assertions, a launch in the scope that writes what another
+    /// of them uses, or uses what another writes, is an [`InvalidArgument`](crate::ErrorKind::InvalidArgument);
+    /// other builds don't look, and the results are then unspecified.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let stream = vkaccel::Stream::new(0)?;
+    /// let done = stream.concurrent(|| {
+    ///     // launches of kernels on parts of a buffer
+    ///     Ok("recorded")
+    /// })?;
+    /// assert_eq!(done, "recorded");
+    /// # Ok::<(), vkaccel::Error>(())
+    /// ```
+    pub fn concurrent<R>(&self, f: impl FnOnce() -> Result<R>) -> Result<R> {
+        let (core, _opened) = self.open()?;
+        let _scope = core.open_scope();
+        f()
+    }
+
     pub(crate) fn slot(&self) -> &Arc<Slot> {
         &self.slot
     }

@@ -11,10 +11,14 @@
 //!   readers (uniform reads, indirect arguments, the host) are rare, and each costs something in
 //!   some driver, so a barrier names them only when the command behind it is one. What they have
 //!   not seen yet is kept in a second list, of writes alone.
+//! - Launches that the program has declared to be independent of each other (a *scope*) are only
+//!   compared with what was there before the scope; any other command in between begins a new one.
 //! - Uses of one command never conflict with each other: a kernel may read what it writes.
 //! - The host's own accesses are listed nowhere. A submission makes host writes visible by itself,
 //!   and a host read is over before the host lets its memory be written again.
 
+#[cfg(test)]
+mod scope_tests;
 #[cfg(test)]
 #[expect(
     clippy::cast_possible_truncation,
@@ -49,6 +53,17 @@ pub(crate) struct Planner {
     unseen_anywhere: Stages,
     /// The stages that made the writes of `unseen` and `unseen_anywhere`.
     unseen_writers: Stages,
+    /// The open scope of launches that are independent of each other.
+    apart: Option<Apart>,
+}
+
+/// What was listed before a scope.
+#[derive(Clone, Copy, Debug)]
+struct Apart {
+    /// The first range of the scope's own.
+    start: usize,
+    /// Whether the list had spilled.
+    spilled: bool,
 }
 
 impl Default for Planner {
@@ -72,6 +87,7 @@ impl Planner {
             unseen_len: 0,
             unseen_anywhere: Stages::NONE,
             unseen_writers: Stages::NONE,
+            apart: None,
         }
     }
 
@@ -83,9 +99,56 @@ impl Planner {
         let needed = self.has_conflict(uses) || self.is_read_late(uses) || !self.has_room(uses);
         let barrier = needed.then(|| self.barrier_before(uses));
         for use_ in uses.iter().filter(|use_| use_.is_listed()) {
-            self.list(use_);
+            self.list(use_, 0);
+        }
+        // What is launched in an open scope from here on is ordered behind this.
+        self.split_scope();
+        barrier
+    }
+
+    /// Opens a scope: launches in it are independent of each other.
+    pub(crate) fn open_scope(&mut self) {
+        self.apart = Some(self.now());
+    }
+
+    /// Has launches to come in an open scope ordered behind those so far.
+    pub(crate) fn split_scope(&mut self) {
+        self.apart = self.apart.map(|_| self.now());
+    }
+
+    /// Closes it.
+    pub(crate) fn close_scope(&mut self) {
+        self.apart = None;
+    }
+
+    /// The same as [`access`](Self::access) for a launch in the open scope.
+    pub(crate) fn access_apart(&mut self, uses: &[Use]) -> Option<Barrier> {
+        let Some(apart) = self.apart else {
+            return self.access(uses);
+        };
+        let needed = apart.spilled && uses.iter().any(|use_| !use_.is_empty())
+            || conflict(&self.listed()[..apart.start], uses)
+            || self.is_read_late(uses);
+        let barrier = needed.then(|| self.barrier_before(uses));
+        let start = self.apart.map_or(0, |apart| apart.start);
+        for use_ in uses.iter().filter(|use_| use_.is_listed()) {
+            self.list(use_, start);
         }
         barrier
+    }
+
+    /// Whether a launch with these uses is not independent of another in the open scope, as far as the
+    /// list knows.
+    pub(crate) fn contradicts(&self, uses: &[Use]) -> bool {
+        let start = self.apart.map_or(self.listed_len, |apart| apart.start);
+        conflict(&self.listed()[start..], uses)
+    }
+
+    fn now(&self) -> Apart {
+        Apart {
+            start: self.listed_len,
+            spilled: self.spilled,
+        }
     }
 
     /// A barrier between all that was done before and all that comes, and an empty list: for a
@@ -105,6 +168,7 @@ impl Planner {
         self.unseen_len = 0;
         self.unseen_anywhere = Stages::NONE;
         self.unseen_writers = Stages::NONE;
+        self.split_scope();
     }
 
     fn listed(&self) -> &[Use] {
@@ -115,8 +179,7 @@ impl Planner {
         if self.spilled {
             return uses.iter().any(|use_| !use_.is_empty());
         }
-        uses.iter()
-            .any(|use_| self.listed().iter().any(|listed| listed.conflicts(use_)))
+        conflict(self.listed(), uses)
     }
 
     /// Whether a late reader reads a write that no barrier has made visible to it.
@@ -211,6 +274,7 @@ impl Planner {
         self.listed_len = 0;
         self.since = Scope::default();
         self.spilled = false;
+        self.split_scope();
     }
 
     fn keep_unseen(&mut self, write: Use) {
@@ -229,9 +293,10 @@ impl Planner {
         self.unseen_len = 0;
     }
 
-    fn list(&mut self, use_: &Use) {
+    /// Lists a use, in one of the ranges from `start` on or by itself.
+    fn list(&mut self, use_: &Use, start: usize) {
         self.since = self.since.union(use_.scope);
-        if merge_into(&mut self.listed[..self.listed_len], use_) {
+        if merge_into(&mut self.listed[start..self.listed_len], use_) {
             return;
         }
         if let Some(slot) = self.listed.get_mut(self.listed_len) {
@@ -241,4 +306,10 @@ impl Planner {
             self.spilled = true;
         }
     }
+}
+
+/// Whether any of these conflicts with any of those.
+fn conflict(listed: &[Use], uses: &[Use]) -> bool {
+    uses.iter()
+        .any(|use_| listed.iter().any(|listed| listed.conflicts(use_)))
 }

@@ -1,0 +1,105 @@
+//! Launches, and scopes of launches that the program declares to be independent of each other.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+
+use super::hazard::Use;
+use super::recording::Recording;
+use super::stream::StreamCore;
+use crate::base::fork;
+use crate::error::{Error, ErrorKind, Result};
+
+impl StreamCore {
+    /// Records a launch, which may be one of a scope of launches that are independent of each other.
+    pub(crate) fn record_launch(
+        &self,
+        uses: &[Use],
+        record: impl FnOnce(&mut Recording) -> Result<()>,
+    ) -> Result<u64> {
+        self.change(|state, finished| {
+            self.make_room(state, finished)?;
+            let is_apart = state.is_apart();
+            if cfg!(debug_assertions) && is_apart && state.planner.contradicts(uses) {
+                return Err(not_independent());
+            }
+            let (recording, planner) = self.opened(state)?;
+            let barrier = if is_apart {
+                planner.access_apart(uses)
+            } else {
+                planner.access(uses)
+            };
+            if let Some(barrier) = barrier {
+                recording.commands.barrier(barrier);
+            }
+            recording.count += 1;
+            let (recorded, seq) = (record(recording), recording.seq);
+            self.submit_when_full(state, finished)
+                .and(recorded)
+                .map(|()| seq)
+        })
+    }
+
+    /// Opens a scope of launches of this thread that are independent of each other.
+    pub(crate) fn open_scope(self: &Arc<Self>) -> LaunchScope {
+        let mut state = self.state.lock();
+        let thread = thread::current().id();
+        let opened = match &mut state.apart {
+            None => {
+                state.apart = Some((thread, 1));
+                state.planner.open_scope();
+                self.has_scope.store(true, Ordering::Relaxed);
+                true
+            }
+            Some((of, depth)) if *of == thread => {
+                *depth += 1;
+                true
+            }
+            // Launches of this thread are ordered as ever.
+            Some(_) => false,
+        };
+        LaunchScope(opened.then(|| Arc::clone(self)))
+    }
+
+    fn close_scope(&self) {
+        let mut state = self.state.lock();
+        match &mut state.apart {
+            Some((_, depth)) if *depth > 1 => *depth -= 1,
+            _ => {
+                state.apart = None;
+                state.planner.close_scope();
+                self.has_scope.store(false, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Memory was taken for the stream: it may have been dropped in an open scope, whose launches so
+    /// far may still use it, so that those to come are ordered behind them.
+    pub(crate) fn memory_was_taken(&self) {
+        if self.has_scope.load(Ordering::Relaxed) {
+            self.state.lock().planner.split_scope();
+        }
+    }
+}
+
+/// An open scope of independent launches; closed when it is dropped.
+#[derive(Debug)]
+pub(crate) struct LaunchScope(Option<Arc<StreamCore>>);
+
+impl Drop for LaunchScope {
+    fn drop(&mut self) {
+        if let Some(stream) = self.0.take().filter(|_| fork::may_call_driver()) {
+            stream.close_scope();
+        }
+    }
+}
+
+#[cold]
+fn not_independent() -> Error {
+    Error::new(
+        ErrorKind::InvalidArgument,
+        "launches in `Stream::concurrent` must be independent of each other, but this one writes what \
+         another of them uses, or uses what another writes; launch it outside, or pass views that do \
+         not overlap (only builds with debug assertions look for this)",
+    )
+}
