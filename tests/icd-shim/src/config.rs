@@ -42,6 +42,8 @@ pub(crate) struct Config {
     pub(crate) heap_bytes: Option<u64>,
     /// What others hold of each heap.
     pub(crate) heap_others_bytes: u64,
+    /// Whether a further memory type is the only cached one, and not coherent.
+    pub(crate) is_loose: bool,
     pub(crate) rules: Vec<Rule>,
     pub(crate) lost_counter: LostCounter,
 }
@@ -111,6 +113,9 @@ impl Config {
             max_storage_bytes: settings.number("MAX_STORAGE_BYTES", u64::MAX)?,
             heap_bytes: (heap_bytes > 0).then_some(heap_bytes),
             heap_others_bytes: settings.number("HEAP_OTHERS_BYTES", 0)?,
+            is_loose: settings
+                .word("NON_COHERENT", &[("cached", true)])?
+                .unwrap_or_default(),
             rules: Rule::read_all(&settings.text("FAIL").unwrap_or_default())?,
             lost_counter: settings
                 .word("LOST_COUNTER", &counters)?
@@ -149,6 +154,7 @@ mod tests {
             ("DELAY_US", "1500"),
             ("HEAP_BYTES", "1048576"),
             ("LOST_COUNTER", "error"),
+            ("NON_COHERENT", "cached"),
         ])
         .unwrap();
         assert_eq!(config.queues, 4);
@@ -156,6 +162,7 @@ mod tests {
         assert_eq!(config.delay, Duration::from_micros(1500));
         assert_eq!(config.heap_bytes, Some(1 << 20));
         assert_eq!(config.lost_counter, LostCounter::Error);
+        assert!(config.is_loose);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use ash::vk;
 
 use crate::device_core::{Core, RealQueue};
 use crate::instance::{self, Physical};
+use crate::loose::Shadow;
 use crate::queue::{Line, Queue};
 use crate::sync::{Registry, lock};
 use crate::{family, faults};
@@ -23,6 +24,8 @@ pub(crate) struct Device {
     queues: Vec<Queue>,
     /// The size and heap of each allocation.
     pub(crate) memory: Mutex<BTreeMap<vk::DeviceMemory, (u64, usize)>>,
+    /// The host's copies of memory that is not coherent.
+    pub(crate) shadows: Mutex<BTreeMap<vk::DeviceMemory, Shadow>>,
 }
 
 static DEVICES: Registry<Device> = Registry::new();
@@ -159,6 +162,7 @@ fn open(physical: Arc<Physical>, device: vk::Device, request: Request) -> Option
         core,
         queues,
         memory: Mutex::new(BTreeMap::new()),
+        shadows: Mutex::new(BTreeMap::new()),
     })
 }
 

@@ -4,8 +4,6 @@
 //!
 //! As at the root of the crate.
 
-use core::ffi::c_void;
-
 use ash::vk::{self, AllocationCallbacks};
 
 use crate::device;
@@ -35,13 +33,6 @@ failable! {
         buffer: vk::Buffer, memory: vk::DeviceMemory, offset: vk::DeviceSize);
     bind_buffer_memory2 = "vkBindBufferMemory2" in fp_v1_1(
         count: u32, infos: *const vk::BindBufferMemoryInfo<'_>);
-    map_memory = "vkMapMemory" in fp_v1_0(
-        memory: vk::DeviceMemory, offset: vk::DeviceSize, size: vk::DeviceSize,
-        flags: vk::MemoryMapFlags, out: *mut *mut c_void);
-    flush_mapped_memory_ranges = "vkFlushMappedMemoryRanges" in fp_v1_0(
-        count: u32, ranges: *const vk::MappedMemoryRange<'_>);
-    invalidate_mapped_memory_ranges = "vkInvalidateMappedMemoryRanges" in fp_v1_0(
-        count: u32, ranges: *const vk::MappedMemoryRange<'_>);
     allocate_command_buffers = "vkAllocateCommandBuffers" in fp_v1_0(
         info: *const vk::CommandBufferAllocateInfo<'_>, out: *mut vk::CommandBuffer);
     reset_command_pool = "vkResetCommandPool" in fp_v1_0(

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use ash::vk;
 
 use crate::heap::Heaps;
+use crate::loose::Loose;
 use crate::sync::Registry;
 use crate::{VoidFunction, config, device, driver, table};
 
@@ -23,6 +24,8 @@ pub(crate) struct Physical {
     /// The heap of each of the driver's memory types.
     pub(crate) type_heaps: Vec<u32>,
     pub(crate) heaps: Heaps,
+    /// A memory type of ours.
+    pub(crate) loose: Option<Loose>,
 }
 
 static INSTANCES: Registry<ash::Instance> = Registry::new();
@@ -131,11 +134,18 @@ fn register(instance: &ash::Instance, raw: vk::PhysicalDevice) {
     // SAFETY: as above.
     let memory = unsafe { instance.get_physical_device_memory_properties(raw) };
     let types = memory.memory_types_as_slice();
+    let loose = Loose::new(types).filter(|_| config.is_loose);
+    let of_loose = loose.map(|loose| &types[loose.real as usize]);
     let physical = Physical {
         raw,
         instance: instance.clone(),
         families,
-        type_heaps: types.iter().map(|kind| kind.heap_index).collect(),
+        type_heaps: types
+            .iter()
+            .chain(of_loose)
+            .map(|kind| kind.heap_index)
+            .collect(),
+        loose,
         heaps: Heaps::new(config.heap_bytes, config.heap_others_bytes),
     };
     PHYSICAL.insert(raw, Arc::new(physical));

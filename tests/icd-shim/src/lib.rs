@@ -22,6 +22,7 @@
 //! | `VKACCEL_SHIM_MAX_BUFFER_BYTES` | limit of one buffer |
 //! | `VKACCEL_SHIM_MAX_STORAGE_BYTES` | limit of one storage buffer's bound range |
 //! | `VKACCEL_SHIM_HEAP_BYTES` | the size of each heap; there is a memory budget then |
+//! | `VKACCEL_SHIM_NON_COHERENT` | `cached`: only a further memory type is cached, which is not coherent |
 //! | `VKACCEL_SHIM_HEAP_OTHERS_BYTES` | what other programs hold of each heap; 0 if unset |
 //! | `VKACCEL_SHIM_FAIL` | what fails, and when: see below |
 //!
@@ -45,6 +46,11 @@
 //! `ERROR_DEVICE_LOST` means it: from there on everything on that device that can say so does, waits
 //! end, and a counter answers as `VKACCEL_SHIM_LOST_COUNTER` says: `max` (the highest number there is, the
 //! default) or `error`. Opening the device anew gives a sound one.
+//!
+//! # Memory that is not coherent
+//!
+//! The further type is the driver's in all else. The host maps a copy of such memory, with bytes that
+//! mean nothing; what flushes and invalidations name is copied, and nothing else.
 //!
 //! # What it leaves as it is
 //!
@@ -70,6 +76,7 @@ mod family;
 mod faults;
 mod heap;
 mod instance;
+mod loose;
 mod memory;
 mod physical;
 mod queue;

@@ -7,6 +7,7 @@
 use ash::vk;
 
 use crate::chain::find;
+use crate::loose::Shadow;
 use crate::sync::lock;
 use crate::{config, device, family};
 
@@ -41,12 +42,28 @@ pub(crate) unsafe extern "system" fn allocate(
     if !physical.heaps.take(heap, bytes) {
         return vk::Result::ERROR_OUT_OF_DEVICE_MEMORY;
     }
+    let mut request = *request;
+    let loose = physical.loose;
+    let loose = loose.filter(|loose| loose.shown == request.memory_type_index);
+    let mut shadow = None;
+    if let Some(loose) = loose {
+        request.memory_type_index = loose.real;
+        shadow = Shadow::new(request.allocation_size);
+        if shadow.is_none() {
+            physical.heaps.give(heap, bytes);
+            return vk::Result::ERROR_OUT_OF_HOST_MEMORY;
+        }
+    }
     let allocate = device.core.raw().fp_v1_0().allocate_memory;
     // SAFETY: as the loader called.
-    let result = unsafe { allocate(handle, info, allocator, out) };
+    let result = unsafe { allocate(handle, &request, allocator, out) };
     if result == vk::Result::SUCCESS {
         // SAFETY: the driver has just written it.
-        memory.insert(unsafe { *out }, (bytes, heap));
+        let made = unsafe { *out };
+        memory.insert(made, (bytes, heap));
+        if let Some(shadow) = shadow {
+            lock(&device.shadows).insert(made, shadow);
+        }
     } else {
         physical.heaps.give(heap, bytes);
     }
@@ -63,6 +80,7 @@ pub(crate) unsafe extern "system" fn free(
     };
     // Out of the list first: once it is free, another may get the same handle.
     let known = lock(&device.memory).remove(&memory);
+    drop(lock(&device.shadows).remove(&memory));
     // SAFETY: as the loader called.
     unsafe { (device.core.raw().fp_v1_0().free_memory)(handle, memory, allocator) };
     if let Some((bytes, heap)) = known {

@@ -188,6 +188,9 @@ fn resize(memory: &mut vk::PhysicalDeviceMemoryProperties, physical: &Physical) 
     for heap in &mut memory.memory_heaps[..count] {
         heap.size = physical.heaps.size(heap.size);
     }
+    if let Some(loose) = physical.loose {
+        loose.show(memory);
+    }
 }
 
 pub(crate) unsafe extern "system" fn extensions(

@@ -9,7 +9,7 @@ use core::ffi::{CStr, c_char, c_void};
 
 use ash::vk;
 
-use crate::{VoidFunction, device, failable, instance, memory, physical, queue, semaphore};
+use crate::{VoidFunction, device, failable, instance, loose, memory, physical, queue, semaphore};
 
 /// The function to hand out under a name for which the driver has `real`.
 ///
@@ -91,11 +91,13 @@ fn ours(name: &str) -> Option<*const c_void> {
         "vkBindBufferMemory" => PFN_vkBindBufferMemory failable::bind_buffer_memory;
         "vkBindBufferMemory2" | "vkBindBufferMemory2KHR" =>
             PFN_vkBindBufferMemory2 failable::bind_buffer_memory2;
-        "vkMapMemory" => PFN_vkMapMemory failable::map_memory;
-        "vkFlushMappedMemoryRanges" =>
-            PFN_vkFlushMappedMemoryRanges failable::flush_mapped_memory_ranges;
-        "vkInvalidateMappedMemoryRanges" =>
-            PFN_vkInvalidateMappedMemoryRanges failable::invalidate_mapped_memory_ranges;
+        "vkMapMemory" => PFN_vkMapMemory loose::map;
+        "vkFlushMappedMemoryRanges" => PFN_vkFlushMappedMemoryRanges loose::flush;
+        "vkInvalidateMappedMemoryRanges" => PFN_vkInvalidateMappedMemoryRanges loose::invalidate;
+        "vkGetBufferMemoryRequirements" =>
+            PFN_vkGetBufferMemoryRequirements loose::buffer_requirements;
+        "vkGetBufferMemoryRequirements2" | "vkGetBufferMemoryRequirements2KHR" =>
+            PFN_vkGetBufferMemoryRequirements2 loose::buffer_requirements2;
         "vkAllocateCommandBuffers" =>
             PFN_vkAllocateCommandBuffers failable::allocate_command_buffers;
         "vkResetCommandPool" => PFN_vkResetCommandPool failable::reset_command_pool;
