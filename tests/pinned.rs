@@ -234,15 +234,19 @@ fn threads_take_turns_with_the_device() {
         let host = PinnedBuffer::from_slice(&[0u32; 256]).unwrap();
         let start = Barrier::new(4);
         let runtime = test.runtime();
+        // The device's own copies are in order.
+        let stream = Stream::new(0).unwrap();
         // Whoever holds it writes one number everywhere, so that nobody ever sees two.
         let work = |thread: u32| {
             let _entered = runtime.enter();
-            let stream = Stream::new(0).unwrap();
             let buffer = stream.zeroed::<u32>(256).unwrap();
             start.wait();
             let mut done = 0;
-            for round in 0..200 {
-                let number = thread * 1000 + round;
+            for round in 0.. {
+                if done == 50 {
+                    break;
+                }
+                let number = thread * 1_000_000 + round;
                 let result = match (thread + round) % 4 {
                     0 => host.write().map(|mut guard| guard.fill(number)),
                     1 => {
@@ -259,21 +263,19 @@ fn threads_take_turns_with_the_device() {
                 };
                 match result {
                     Ok(()) => done += 1,
-                    Err(error) => assert_eq!(error.kind(), ErrorKind::HostBusy, "{error}"),
+                    Err(error) => {
+                        assert_eq!(error.kind(), ErrorKind::HostBusy, "{error}");
+                        thread::yield_now();
+                    }
                 }
             }
-            done
         };
-        let done: Vec<u32> = thread::scope(|scope| {
-            let threads: Vec<_> = (0..4)
-                .map(|thread| scope.spawn(move || work(thread)))
-                .collect();
-            threads
-                .into_iter()
-                .map(|thread| thread.join().unwrap())
-                .collect()
+        thread::scope(|scope| {
+            let work = &work;
+            for thread in 0..4 {
+                scope.spawn(move || work(thread));
+            }
         });
-        assert!(done.iter().all(|&done| done > 0), "{done:?}");
     });
 }
 
@@ -509,7 +511,10 @@ fn a_large_upload_goes_through_bounded_staging() {
         let data = numbers(20 * MIB);
         let buffer = stream.uninit::<u32>(data.len()).unwrap();
         let before = entry.calls("vkAllocateMemory");
-        slow.launch(&stream);
+        // Longer than the host takes to fill all staging.
+        for _ in 0..8 {
+            slow.launch(&stream);
+        }
         stream.write(&buffer, &data).unwrap();
         assert_eq!(stream.to_vec(&buffer).unwrap(), data);
         // It waited for its own oldest piece, and that is counted.

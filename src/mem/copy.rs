@@ -53,8 +53,7 @@ pub(crate) fn upload(
         let (now, later) = rest.split_at(piece.len());
         piece.fill(now)?;
         dst.len = now.len() as u64;
-        // A recording begins with a barrier behind what used the piece before.
-        let recorded = from_host(stream, piece.segment(), piece.offset(), dst, &[dst.write()]);
+        let recorded = from_host(stream, piece.segment(), piece.offset(), dst);
         piece.used_in(stream, &recorded);
         recorded?;
         dst.start += dst.len;
@@ -64,14 +63,9 @@ pub(crate) fn upload(
 }
 
 /// Copies from host memory to all of `dst`.
-fn from_host(
-    stream: &StreamCore,
-    host: &Arc<Segment>,
-    offset: u64,
-    dst: Range<'_>,
-    uses: &[Use],
-) -> Result<u64> {
-    let recorded = stream.record(uses, |recording| {
+fn from_host(stream: &StreamCore, host: &Arc<Segment>, offset: u64, dst: Range<'_>) -> Result<u64> {
+    let read = Use::read(host.id(), offset, offset + dst.len, Stages::TRANSFER);
+    let recorded = stream.record(&[read, dst.write()], |recording| {
         recording.retain(host);
         recording.retain(dst.segment);
         let region = Region {
@@ -113,13 +107,7 @@ pub(crate) fn from_pinned(stream: &StreamCore, src: &Pinned, dst: Range<'_>) -> 
     let Some(host) = src.segment() else {
         return Ok(());
     };
-    let uses = [
-        Use::read(host.id(), 0, dst.len, Stages::TRANSFER),
-        dst.write(),
-    ];
-    let queued = src.queue(stream, Copying::Reads, || {
-        from_host(stream, host, 0, dst, &uses)
-    });
+    let queued = src.queue(stream, Copying::Reads, || from_host(stream, host, 0, dst));
     queued.map(drop)
 }
 
@@ -326,7 +314,13 @@ pub(crate) fn fill(
         block = Some(piece);
     }
     let segment = dst.segment;
-    let recorded = stream.record(&[dst.write()], |recording| {
+    let staged = block.as_ref().map_or(dst.write(), |piece| {
+        let (start, len) = (piece.offset(), piece.len() as u64);
+        Use::read(piece.segment().id(), start, start + len, Stages::TRANSFER)
+    });
+    let uses = [dst.write(), staged];
+    let uses = &uses[..1 + usize::from(block.is_some())];
+    let recorded = stream.record(uses, |recording| {
         recording.retain(segment);
         if let Some(words) = plan.words {
             recording
