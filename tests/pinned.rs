@@ -170,6 +170,7 @@ fn a_copy_in_the_way_of_a_guard_is_refused_and_recorded_nowhere() {
 }
 
 #[test]
+#[allow(clippy::mem_forget, reason = "leaking is what is tested")]
 fn a_guard_that_is_leaked_keeps_the_memory_for_ever() {
     on_each_device("a_guard_that_is_leaked", |_| {
         let buffer = Buffer::from_slice(&[7u32, 8]).unwrap();
@@ -453,8 +454,9 @@ fn memory_of_the_program_is_imported_where_the_device_can() {
         assert_eq!(host_memory_stats().unwrap(), HostMemoryStats::default());
 
         for (offset, len) in [(1, 1024), (0, 1023)] {
+            let inside = start.wrapping_add(offset);
             // SAFETY: refused before it is used.
-            let refused = unsafe { PinnedBuffer::import(start.add(offset), len) };
+            let refused = unsafe { PinnedBuffer::import(inside, len) };
             let error = refused.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
             assert!(matches!(error.details(), Some(Details::Alignment { .. })));

@@ -99,8 +99,10 @@ impl Shadow {
             size => usize::try_from(size).ok()?.min(left),
         };
         let real = self.real?;
-        // SAFETY: the range lies in both, as checked.
-        unsafe { Some((self.copy.as_ptr().add(start), real.as_ptr().add(start), len)) }
+        // SAFETY: the range lies in the copy, as checked.
+        let copy = unsafe { self.copy.as_ptr().add(start) };
+        // SAFETY: the memory is as long.
+        Some((copy, unsafe { real.as_ptr().add(start) }, len))
     }
 }
 
@@ -139,7 +141,9 @@ pub(crate) unsafe extern "system" fn map(
         shadow.real = NonNull::new(unsafe { *out }.cast());
         let start = usize::try_from(offset).unwrap_or(0);
         // SAFETY: the offset lies in the memory, and so in its copy.
-        unsafe { *out = shadow.copy.as_ptr().add(start).cast() };
+        let copy = unsafe { shadow.copy.as_ptr().add(start) };
+        // SAFETY: as the loader called.
+        unsafe { *out = copy.cast() };
     }
     result
 }
