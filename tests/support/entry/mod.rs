@@ -106,6 +106,22 @@ impl Entry {
         self.fail_all(name, vk::Result::SUCCESS);
     }
 
+    /// Leaves out the `n`-th call from now, from 1, of a function without a result.
+    pub fn leave_out_one(&self, name: &str, n: u64) {
+        assert!(
+            !CALLS[place(name)].is_fallible,
+            "{name} must give something"
+        );
+        self.fail(name, n, vk::Result::SUCCESS);
+    }
+
+    /// The functions that destroy what a device has made.
+    pub fn ends_of_device_objects() -> Vec<&'static str> {
+        let ends = CALLS.iter().filter_map(|call| call.undone_by);
+        let ends = ends.filter(|end| !["vkDestroyInstance", "vkDestroyDevice"].contains(end));
+        ends.collect()
+    }
+
     /// Fails the `n`-th call from now, from 1, of those that can fail.
     pub fn fail_any(&self, n: u64, result: vk::Result) {
         self.rules(|rules| rules.any = Some((rules.fallible + n, result)));
