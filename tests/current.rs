@@ -178,7 +178,7 @@ fn a_runtime_is_current_while_its_guard_lives_and_objects_keep_theirs() {
             );
             // A stream of the outer runtime still works there.
             let words = outside.upload(&[1u8, 2]).unwrap();
-            assert_eq!(words.to_vec().unwrap(), [1, 2]);
+            assert_eq!(outside.to_vec(&words).unwrap(), [1, 2]);
             {
                 // The same runtime again: the thread's values go on.
                 let _again = inner.runtime().enter();

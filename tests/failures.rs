@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ash::vk;
 use support::entry::Entry;
-use support::kernels::{build, kernel, module};
+use support::kernels::{build, chosen as kernel, module};
 use support::{TestRuntime, on_each_device};
 use vkaccel::{Buffer, ErrorKind, Event, Grid, Kernel, Result, Stream};
 

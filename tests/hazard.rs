@@ -8,7 +8,7 @@
 
 mod support;
 
-use support::kernels::kernel;
+use support::kernels::chosen as kernel;
 use support::on_each_device;
 use support::random::Random;
 use vkaccel::{Arg, Buffer, Download, Grid, Kernel, Stream};

@@ -15,7 +15,7 @@ mod process;
 use process::over_the_shim;
 use support::crowd::Crowd;
 use support::deadline::Deadline;
-use support::kernels::kernel;
+use support::kernels::chosen as kernel;
 use support::random::Random;
 use support::{TestRuntime, builder};
 use vkaccel::{ErrorKind, Event, Grid, Result, Stream};

@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ash::vk;
-use support::kernels::{build, kernel, module};
+use support::kernels::{build, chosen as kernel, module};
 use support::{TestRuntime, builder, on_each_device, skip};
 use vkaccel::{
     Buffer, Candidate, Error, ErrorKind, Feature, Grid, Kernel, Result, Runtime, Stream,
@@ -109,7 +109,7 @@ fn the_first_command_opens_its_device_and_no_other() {
     let buffer = on_last.upload(&[1u8]).unwrap();
     assert!(test.runtime().is_initialized());
     assert_eq!(opened(), 1);
-    assert_eq!(buffer.to_vec().unwrap(), [1]);
+    assert_eq!(on_last.to_vec(&buffer).unwrap(), [1]);
     test.runtime().init(last).unwrap();
     ask();
     assert_eq!(opened(), 1, "it is opened once");

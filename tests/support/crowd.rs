@@ -1,7 +1,7 @@
 //! Random programs on many streams, ordered by every means there is, beside a model that runs them in
 //! the order they were written.
 
-use super::kernels::kernel;
+use super::kernels::chosen as kernel;
 use super::random::Random;
 use vkaccel::{Buffer, Download, Event, Grid, Kernel, Stream};
 

@@ -4,6 +4,10 @@
 //! - `VKACCEL_TEST_VALIDATION=1` runs under the layer; one message fails the test.
 //! - `VKACCEL_TEST_REQUIRE_DEVICE=1` makes it a failure that there is no device; else the test is
 //!   skipped with a line that says so.
+//! - `VKACCEL_TEST_ADDRESSES=1` hands buffers to kernels by address ([`kernels::chosen`]).
+//!
+//! `scripts/test` reads lines of the output: `SKIP test: reason`, `PART part of a test: reason`, `TOOK seconds test
+//! on device`, `USING what floats`, `NOTE what has changed`.
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test may panic anywhere")]
@@ -16,9 +20,12 @@ pub mod kernels;
 pub mod random;
 pub mod slow;
 
+use std::time::Instant;
+
 use vkaccel::{Runtime, RuntimeBuilder, RuntimeGuard};
 
-fn is_set(variable: &str) -> bool {
+/// Whether a variable of the environment is `1`.
+pub fn is_set(variable: &str) -> bool {
     std::env::var(variable).is_ok_and(|value| value == "1")
 }
 
@@ -104,6 +111,11 @@ pub fn skip(name: &str, reason: &str) {
     println!("SKIP {name}: {reason}");
 }
 
+/// Says that a part of a test could not run; the test itself counts as passed.
+pub fn skip_part(part: &str, reason: &str) {
+    println!("PART {part}: {reason}");
+}
+
 /// Runs a test once on each visible device, each time in a runtime where that one is device 0.
 #[track_caller]
 pub fn on_each_device(name: &str, test: impl Fn(&TestRuntime)) {
@@ -125,7 +137,11 @@ pub fn on_each_device_with(
     for index in 0..count {
         let mut runtime = TestRuntime::new(builder().visible_devices(index.to_string()));
         runtime.index = index;
+        let (device, started) = (runtime.device_name(), Instant::now());
         test(&runtime);
+        drop(runtime);
+        let seconds = started.elapsed().as_secs_f64();
+        println!("TOOK {seconds:.2} {name} on {device}");
     }
 }
 
@@ -134,6 +150,18 @@ impl TestRuntime {
         self.runtime
             .selection()
             .map_or(0, |all| all.iter().filter(|one| one.accepted).count())
+    }
+
+    /// Which of the visible devices it sees, where it sees one.
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Of the first device that it sees.
+    fn device_name(&self) -> String {
+        let seen = self.runtime.selection().unwrap_or_default();
+        let name = seen.into_iter().find(|one| one.accepted);
+        name.map_or_else(String::new, |one| one.name)
     }
 }
 

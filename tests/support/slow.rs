@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::kernels::kernel;
+use super::kernels::chosen as kernel;
 use vkaccel::{Buffer, Grid, Kernel, Stream};
 
 /// A launch that takes the device at least this long.
