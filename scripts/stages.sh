@@ -1,10 +1,14 @@
 # Stages: commands whose output is kept, whose results are counted, and which make a row of a table; sourced, not run.
-# Takes `logs` (a folder), `verbose` (shows all output where not empty) and `stage_limit_s`. Also part of the bundle
-# that scripts/device-check makes.
+# Takes `logs` (a folder), `verbose` (shows all output where not empty) and `stage_limit_s`, and where skips are to be
+# known, `not_applicable`: the file that lists them. Also part of the bundle that scripts/device-check makes.
 # shellcheck shell=bash disable=SC2154
 
 rows=()
 failures=()
+# Lines `USING ..` and `NOTE ..` of tests: which driver and layer there was, and what is other than a table says.
+remarks=()
+# The lines of `not_applicable` that some stage has met.
+declare -A met=()
 total_passed=0
 total_failed=0
 total_skipped=0
@@ -43,6 +47,36 @@ count_tests() {
         }' "$1"
 }
 
+# Prints what a log says was skipped, as `TEST: REASON`.
+skips() { sed -n 's/^\(SKIP\|PART\) //p' "$1" | sort -u; }
+
+# hold_skips DRIVER LOG: puts into `unlisted` what was skipped and is not listed as not applicable there. A line of the
+# list is `DRIVER,DRIVER | TEST: REASON`.
+hold_skips() {
+    local driver=$1 skip drivers known found
+    while IFS= read -r skip; do
+        found=
+        while IFS='|' read -r drivers known; do
+            drivers=${drivers// /}
+            [[ ",$drivers," == *",$driver,"* && ${known# } == "$skip" ]] || continue
+            found=yes
+            met["$driver | $skip"]=yes
+        done < <(grep -v '^#' "$not_applicable")
+        [[ -n $found ]] || unlisted+=("      skipped, but not listed as not applicable on $driver: $skip")
+    done < <(skips "$2")
+}
+
+# Prints the lines of the list that no stage has met; DRIVER... are those that all stages have run on.
+unmet() {
+    local drivers known driver
+    while IFS='|' read -r drivers known; do
+        for driver in ${drivers//,/ }; do
+            [[ " $* " != *" $driver "* || -n ${met["$driver | ${known# }"]:-} ]] ||
+                printf 'listed as not applicable on %s, but not skipped: %s\n' "$driver" "${known# }"
+        done
+    done < <(grep -v '^#' "$not_applicable")
+}
+
 # run_into LOG COMMAND...: runs the command for as long as a stage may take, its output going to the log, and to the
 # terminal where all is asked for. In the background, since `timeout` takes its command out of reach of Ctrl-C.
 run_into() {
@@ -78,9 +112,13 @@ stage() {
     else
         counts=($((status == 0)) $((status != 0)) 0)
     fi
+    while IFS= read -r line; do remarks+=("$line"); done < <(grep -E '^(USING|NOTE) ' "$log" | sort -u)
+    unlisted=()
+    [[ $kind != test || -z ${not_applicable:-} ]] || hold_skips "$driver" "$log"
+    ((counts[1] += ${#unlisted[@]})) || true
     add_row "$suite" "$driver" "$layer" "${counts[@]}" $((SECONDS - started))
     ((status == 0 && counts[1] == 0)) && return 0
-    failures+=("  $title")
+    failures+=("  $title" ${unlisted[@]+"${unlisted[@]}"})
     while read -r name; do failures+=("      $name"); done < <(sed -n 's/^test \(.*\) \.\.\. FAILED$/\1/p' "$log")
     [[ -n $verbose ]] || cat "$log"
     ((status != 124 && status != 137)) || printf '== stopped after %s seconds\n' "$stage_limit_s"
@@ -88,7 +126,18 @@ stage() {
     return 1
 }
 
-# Prints what failed, the table and the counts. False when anything failed.
+# Prints the tests and the test programs that took longest, with the logs that they are in.
+slowest() {
+    {
+        grep -H '^TOOK ' "$logs"/*.log | sed 's|^.*/\(.*\)\.log:TOOK \([^ ]*\) \(.*\)$|\2 \3 (\1)|' | sort -rn | sed -n 1,6p
+        awk '
+            /^ +Running [^`]/ { program = $2 == "unittests" ? $3 : $2 }
+            / finished in / { n = split(FILENAME, path, "/"); print $NF + 0, program " (" path[n] ")" }
+        ' "$logs"/*.log | sed 's/\.log)$/)/' | sort -rn | sed -n 1,6p
+    } | sed 's/^/slow: /; s/^slow: \([^ ]*\)/slow: \1 s/'
+}
+
+# Prints what failed, the table, what floats and the counts. False when anything failed.
 summary() {
     printf '\n'
     ((!${#failures[@]})) || {
@@ -101,6 +150,9 @@ summary() {
     } | awk -F '|' '{
         printf "%-28s %-12s %-13s %7s %7s %8s %8s\n", $1, $2, $3, $4, $5, $6, $7
     }'
+    printf '\n'
+    ((!${#remarks[@]})) || printf '%s\n' "${remarks[@]}" | sort -u
+    slowest
     printf '\n%d passed, %d failed, %d skipped\n' "$total_passed" "$total_failed" "$total_skipped"
     ((total_failed == 0))
 }
