@@ -399,6 +399,62 @@ fn a_driver_without_memory_is_told_by_kind_and_leaves_the_cache_sound() {
     });
 }
 
+/// Both ways through pinned memory and through staging.
+fn there_and_back() -> Result<()> {
+    let data = numbers(100_000);
+    let stream = Stream::new(0)?;
+    let host = PinnedBuffer::<u32>::new(data.len())?;
+    host.write()?.copy_from_slice(&data);
+    let buffer = stream.uninit::<u32>(data.len())?;
+    stream.copy_from_pinned(&host, &buffer)?;
+    assert_eq!(stream.to_vec(&buffer)?, data);
+    let download = stream.read_async(&buffer)?;
+    let back = PinnedBuffer::<u32>::new(data.len())?;
+    stream.copy_to_pinned(&buffer, &back)?;
+    assert_eq!(*back.read()?, data);
+    assert_eq!(download.wait()?, data);
+    Ok(())
+}
+
+#[test]
+fn whichever_call_of_the_driver_fails_host_memory_stays_sound() {
+    on_each_device("whichever_call_fails", |test| {
+        let _deadline = Deadline::new("whichever_call_fails", 240);
+        for result in [
+            ash::vk::Result::ERROR_OUT_OF_HOST_MEMORY,
+            ash::vk::Result::ERROR_OUT_OF_DEVICE_MEMORY,
+        ] {
+            let (entry, counted) = counted(test);
+            there_and_back().unwrap();
+            for n in 1.. {
+                // The calls are those of a runtime that has nothing cached.
+                vkaccel::synchronize(None).unwrap();
+                empty_host_cache().unwrap();
+                entry.fail_any(n, result);
+                let outcome = there_and_back();
+                let failed = entry.failed();
+                entry.forget_rules();
+                if let Err(error) = outcome {
+                    let kinds = [ErrorKind::OutOfHostMemory, ErrorKind::OutOfMemory];
+                    assert!(kinds.contains(&error.kind()), "{failed:?}: {error}");
+                }
+                // Work that failed at the device's own turn is told of once more, at the most.
+                if there_and_back().is_err() {
+                    there_and_back().unwrap();
+                }
+                let stats = host_memory_stats().unwrap();
+                assert_eq!(stats.active_requests.current, 0, "{failed:?}");
+                if failed.is_none() {
+                    break;
+                }
+                assert!(n < 500);
+            }
+            drop(counted);
+            assert!(entry.leaked().is_empty(), "{:?}", entry.leaked());
+        }
+    });
+}
+
 /// Whole pages of the test's own.
 struct Pages(*mut u8, Layout);
 

@@ -20,8 +20,8 @@ use support::child::role;
 use support::kernels::{build, kernel, module};
 use support::{TestRuntime, builder, on_each_device};
 use vkaccel::{
-    Buffer, Download, Error, ErrorKind, Generator, Grid, Kernel, Result, RngState, Runtime,
-    RuntimeGuard, Stream, StreamGuard,
+    Buffer, Download, Error, ErrorKind, Generator, Grid, Kernel, PinnedBuffer, Result, RngState,
+    Runtime, RuntimeGuard, Stream, StreamGuard,
 };
 
 unsafe extern "C" {
@@ -35,6 +35,7 @@ struct Everything {
     kernel: Kernel,
     data: Buffer<u32>,
     download: Download<u32>,
+    pinned: PinnedBuffer<u32>,
 }
 
 impl Everything {
@@ -49,11 +50,14 @@ impl Everything {
         for value in 0..3 {
             stream.fill(&data, value).unwrap();
         }
+        let pinned = PinnedBuffer::new(4096).unwrap();
+        stream.copy_to_pinned(&data, &pinned).unwrap();
         Self {
             stream,
             kernel,
             data,
             download,
+            pinned,
         }
     }
 }
@@ -174,6 +178,7 @@ fn calls(all: &Everything) -> Vec<(&'static str, Error)> {
         kernel,
         data,
         download,
+        pinned,
     } = all;
     let runtime = Runtime::current();
     let failed = |result: Result<()>| result.unwrap_err();
@@ -186,6 +191,16 @@ fn calls(all: &Everything) -> Vec<(&'static str, Error)> {
         ("to_vec", failed(data.to_vec().map(drop))),
         ("read_async", failed(data.read_async().map(drop))),
         ("copy_from", failed(data.copy_from(data.view(..).unwrap()))),
+        ("copy_from_pinned", failed(data.copy_from_pinned(pinned))),
+        ("copy_to_pinned", failed(data.copy_to_pinned(pinned))),
+        ("read", failed(pinned.read().map(drop))),
+        ("write", failed(pinned.write().map(drop))),
+        ("pinned", failed(PinnedBuffer::<u8>::new(1).map(drop))),
+        ("empty_host_cache", failed(vkaccel::empty_host_cache())),
+        (
+            "host_memory_stats",
+            failed(vkaccel::host_memory_stats().map(drop)),
+        ),
         ("launch", failed(kernel.launch(Grid::groups(1), (data, 1)))),
         (
             "kernel",
@@ -294,7 +309,7 @@ fn a_child_of_a_process_that_had_opened_a_device_gets_typed_errors() {
                 }
                 let error = all.download.wait().unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::ForkedChild);
-                drop((all.stream, all.kernel, all.data));
+                drop((all.stream, all.kernel, all.data, all.pinned));
                 assert!(started.elapsed() < Duration::from_secs(2), "not at once");
             });
             assert_eq!(status, 0, "round {round}");
@@ -305,6 +320,7 @@ fn a_child_of_a_process_that_had_opened_a_device_gets_typed_errors() {
         let all = all.unwrap();
         assert_eq!(all.download.wait().unwrap().len(), 4096);
         assert_eq!(all.data.to_vec().unwrap(), [2; 4096]);
+        assert_eq!(*all.pinned.read().unwrap(), [2; 4096]);
         return compute();
     }
     on_each_device(NAME, |test| in_own_process(test, NAME));

@@ -27,7 +27,7 @@ const CLASSES: usize = 16;
 /// | `garbage_collection_threshold` | between 0 and 1 | the share of the memory fraction above which long unused segments go back to the driver; never unless set |
 /// | `roundup_power2_divisions` | a power of two, or `[256:1,512:2,>:4]` in MiB | sizes are rounded up to this part of a power of two |
 /// | `per_process_memory_fraction` | 0 to 1; 1 | the memory fraction in force from the start |
-/// | `pinned_max_round_threshold_mb` | MiB | pinned host memory above this size is not rounded up to a power of two |
+/// | `pinned_max_round_threshold_mb` | MiB | pinned host memory above this size is not rounded up to a power of two; 64 KiB unless set |
 /// | `pinned_max_cached_size_mb` | MiB | pinned host memory above this size is not cached |
 /// | `segment_per_allocation` | `True` or `False` | every allocation has a segment of its own, which goes back to the driver when it is freed: slow, for finding faults; not of PyTorch |
 /// | `cross_stream_reuse` | `True` or `False` | memory that commands of another stream still use may be handed out at once, behind a wait on the device; not of PyTorch, whose numbers it changes |
@@ -112,7 +112,7 @@ impl AllocConf {
     }
 
     /// The size in bytes above which pinned host memory is not rounded up to a power of two; `None`:
-    /// it always is.
+    /// 64 KiB, where PyTorch has no bound.
     pub fn pinned_max_round_threshold(&self) -> Option<u64> {
         self.pinned_max_round
     }
