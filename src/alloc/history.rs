@@ -2,13 +2,11 @@
 //!
 //! An allocator that records nothing has no [`History`], and looks for one once an operation.
 
-use core::panic::Location;
-use std::backtrace::Backtrace;
-use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use std::collections::VecDeque;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use super::snapshot::{Frame, TraceAction, TraceEntry};
+pub(crate) use super::frames::{Context, FrameCache};
+use super::snapshot::{TraceAction, TraceEntry};
 
 /// What to record of a device's allocations.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,23 +30,6 @@ impl Default for HistoryOptions {
         Self {
             max_entries: Self::DEFAULT_MAX_ENTRIES,
             backtraces: false,
-        }
-    }
-}
-
-/// Who caused an entry.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Context {
-    site: Option<&'static Location<'static>>,
-    backtrace: Option<Arc<Backtrace>>,
-}
-
-impl Context {
-    /// The place of a call, and the stack if that is wanted: call it under no lock then.
-    pub(crate) fn capture(site: &'static Location<'static>, backtrace: bool) -> Self {
-        Self {
-            site: Some(site),
-            backtrace: backtrace.then(|| Arc::new(Backtrace::force_capture())),
         }
     }
 }
@@ -79,10 +60,35 @@ enum Clock {
 #[derive(Clone, Debug)]
 pub(crate) struct History {
     options: HistoryOptions,
-    /// Times are nanoseconds of the clock.
-    entries: VecDeque<(u64, Entry)>,
+    records: VecDeque<Record>,
+    /// How many entries those are.
+    held: usize,
     dropped: u64,
+    /// The pools, by the numbers that records have for them.
+    pools: Vec<(u64, u64)>,
     clock: Clock,
+}
+
+/// An entry, or two: most blocks are free as soon as they are given back. Kept small, since what
+/// recording costs is writing them to memory.
+#[derive(Clone, Debug)]
+struct Record {
+    /// Nanoseconds of the clock.
+    time: u64,
+    address: u64,
+    size: u64,
+    stream: u64,
+    context: Context,
+    pool: u32,
+    action: TraceAction,
+    /// Whether the block that was given back was free at once.
+    completed: bool,
+}
+
+impl Record {
+    fn entries(&self) -> usize {
+        1 + usize::from(self.completed)
+    }
 }
 
 impl History {
@@ -91,8 +97,10 @@ impl History {
         let start_us = since.map_or(0, |since| since.as_micros());
         Self {
             options,
-            entries: VecDeque::new(),
+            records: VecDeque::new(),
+            held: 0,
             dropped: 0,
+            pools: vec![(0, 0)],
             clock: Clock::Machine {
                 start: Instant::now(),
                 start_us: u64::try_from(start_us).unwrap_or(u64::MAX),
@@ -110,10 +118,8 @@ impl History {
 
     /// Sets what is recorded from now on; the newest entries stay, as many as fit.
     pub(crate) fn set_options(&mut self, options: HistoryOptions) {
-        let surplus = self.entries.len().saturating_sub(options.max_entries);
-        self.entries.drain(..surplus);
-        self.dropped = self.dropped.saturating_add(surplus as u64);
         self.options = options;
+        self.make_room(0);
     }
 
     pub(crate) fn options(&self) -> &HistoryOptions {
@@ -143,19 +149,77 @@ impl History {
 
     /// Records with a time that [`now`](Self::now) gave: looking at the clock costs more than the
     /// rest.
+    #[inline]
     pub(crate) fn record_at(&mut self, now: u64, entry: Entry) {
-        if self.entries.len() >= self.options.max_entries {
+        if !self.make_room(1) {
             self.dropped = self.dropped.saturating_add(1);
-            if self.entries.pop_front().is_none() {
-                return;
-            }
+            return;
         }
-        self.entries.push_back((now, entry));
+        self.held += 1;
+        let pool = self.number_of(entry.pool);
+        self.records.push_back(Record {
+            time: now,
+            address: entry.address,
+            size: entry.size,
+            stream: entry.stream,
+            context: entry.context,
+            pool,
+            action: entry.action,
+            completed: false,
+        });
+    }
+
+    /// Records that the block which was given back last is free, if it is this one, and that happened
+    /// just now; else it is an entry of its own.
+    #[inline]
+    pub(crate) fn complete(&mut self, now: u64, address: u64, size: u64) -> bool {
+        let is_of_last = |last: &Record| {
+            last.action == TraceAction::FreeRequested
+                && !last.completed
+                && (last.time, last.address, last.size) == (now, address, size)
+        };
+        if !self.records.back().is_some_and(is_of_last) || !self.make_room(1) {
+            return false;
+        }
+        // Making room may have dropped it, where there is room for one entry alone.
+        match self.records.back_mut() {
+            Some(last) => last.completed = true,
+            None => return false,
+        }
+        self.held += 1;
+        true
+    }
+
+    /// Drops the oldest entries until there is room for more; false if there never is.
+    #[inline]
+    fn make_room(&mut self, more: usize) -> bool {
+        while self.held.saturating_add(more) > self.options.max_entries {
+            let Some(oldest) = self.records.pop_front() else {
+                return false;
+            };
+            self.held -= oldest.entries();
+            self.dropped = self.dropped.saturating_add(oldest.entries() as u64);
+        }
+        true
+    }
+
+    #[inline]
+    fn number_of(&mut self, pool: (u64, u64)) -> u32 {
+        if pool == (0, 0) {
+            return 0;
+        }
+        let found = self.pools.iter().position(|known| *known == pool);
+        let place = found.unwrap_or_else(|| {
+            self.pools.push(pool);
+            self.pools.len() - 1
+        });
+        u32::try_from(place).unwrap_or(0)
     }
 
     /// Forgets what was recorded.
     pub(crate) fn clear(&mut self) {
-        self.entries.clear();
+        self.records.clear();
+        self.held = 0;
         self.dropped = 0;
     }
 
@@ -170,96 +234,32 @@ impl History {
             Clock::Machine { start_us, .. } => start_us,
             Clock::Set(_) => 0,
         };
-        let entry = |(time, entry): &(u64, Entry)| {
-            let is_oom = entry.action == TraceAction::Oom;
-            TraceEntry {
-                action: entry.action,
-                address: if is_oom { 0 } else { entry.address },
-                size: entry.size,
-                stream: entry.stream,
-                pool: entry.pool,
-                time_us: start_us.saturating_add(time / 1000),
-                device_free: if is_oom { entry.address } else { 0 },
-                frames: frames.frames(&entry.context),
-            }
-        };
-        self.entries.iter().map(entry).collect()
-    }
-}
-
-/// The frames of contexts, found once each: looking up the names of a stack takes milliseconds.
-#[derive(Debug, Default)]
-pub(crate) struct FrameCache {
-    /// By the addresses of the place and of the stack.
-    known: HashMap<(usize, usize), Arc<[Frame]>>,
-}
-
-impl FrameCache {
-    pub(crate) fn frames(&mut self, context: &Context) -> Arc<[Frame]> {
-        let Some(site) = context.site else {
-            return Arc::default();
-        };
-        let stack = context.backtrace.as_ref();
-        let key = (
-            core::ptr::from_ref(site).addr(),
-            stack.map_or(0, |stack| Arc::as_ptr(stack).addr()),
-        );
-        let find = || {
-            let mut frames = vec![Frame {
-                name: "".into(),
-                filename: site.file().into(),
-                line: site.line(),
-            }];
-            if let Some(stack) = stack {
-                frames.extend(callers(&stack.to_string(), site));
-            }
-            frames.into()
-        };
-        Arc::clone(self.known.entry(key).or_insert_with(find))
-    }
-}
-
-/// The frames of a printed stack from the one on that made the call; without debug information, which
-/// tells that, from the one on that captured it.
-fn callers(stack: &str, site: &Location<'_>) -> Vec<Frame> {
-    let mut frames: Vec<Frame> = Vec::new();
-    for line in stack.lines().map(str::trim_start) {
-        if let Some(place) = line.strip_prefix("at ") {
-            // As `src/main.rs:3:5`, or without the column.
-            let mut parts = place.rsplitn(3, ':');
-            let (last, middle, first) = (parts.next(), parts.next(), parts.next());
-            let number = |text: Option<&str>| text.and_then(|text| text.parse::<u32>().ok());
-            let (file, line) = match (first, number(middle), number(last)) {
-                (Some(file), Some(line), Some(_)) => (file, line),
-                (_, _, Some(line)) => (&place[..place.rfind(':').unwrap_or(0)], line),
-                _ => (place, 0),
+        let mut entries = Vec::with_capacity(self.held);
+        for record in &self.records {
+            let is_oom = record.action == TraceAction::Oom;
+            let pool = usize::try_from(record.pool).ok();
+            let entry = TraceEntry {
+                action: record.action,
+                address: if is_oom { 0 } else { record.address },
+                size: record.size,
+                stream: record.stream,
+                pool: pool
+                    .and_then(|place| self.pools.get(place).copied())
+                    .unwrap_or_default(),
+                time_us: start_us.saturating_add(record.time / 1000),
+                device_free: if is_oom { record.address } else { 0 },
+                frames: frames.frames(&record.context),
             };
-            if let Some(frame) = frames.last_mut() {
-                frame.filename = file.to_owned().into();
-                frame.line = line;
+            if record.completed {
+                entries.push(entry.clone());
+                let action = TraceAction::FreeCompleted;
+                entries.push(TraceEntry { action, ..entry });
+            } else {
+                entries.push(entry);
             }
-        } else if let Some((number, name)) = line.split_once(": ")
-            && number.parse::<u32>().is_ok()
-        {
-            frames.push(Frame {
-                name: name.to_owned().into(),
-                ..Frame::default()
-            });
         }
+        entries
     }
-    let is_site = |frame: &Frame| {
-        frame.line == site.line() && frame.filename.trim_start_matches("./") == site.file()
-    };
-    let of_capture = |frame: &Frame| frame.name.ends_with("::Context::capture");
-    let behind_capture = || {
-        frames
-            .iter()
-            .rposition(of_capture)
-            .map_or(0, |last| last + 1)
-    };
-    let first = frames.iter().position(is_site);
-    let first = first.unwrap_or_else(behind_capture);
-    frames.split_off(first)
 }
 
 #[cfg(test)]
@@ -305,6 +305,49 @@ mod tests {
     }
 
     #[test]
+    fn what_is_free_at_once_counts_as_two_and_reads_as_two() {
+        let mut history = History::without_clock(HistoryOptions {
+            max_entries: 5,
+            ..HistoryOptions::default()
+        });
+        let actions = |history: &History| -> Vec<TraceAction> {
+            let entries = history.entries(&mut FrameCache::default());
+            entries.iter().map(|entry| entry.action).collect()
+        };
+        use TraceAction::{Alloc, FreeCompleted, FreeRequested};
+        for action in [Alloc, FreeRequested] {
+            history.record(entry(action, 1));
+        }
+        assert!(history.complete(0, 1, 512));
+        assert!(!history.complete(0, 1, 512), "it is free already");
+        history.record(entry(FreeRequested, 1));
+        assert!(!history.complete(0, 2, 512), "of another block");
+        assert!(!history.complete(1, 1, 512), "at another time");
+        history.record(entry(FreeCompleted, 2));
+        let all = [
+            Alloc,
+            FreeRequested,
+            FreeCompleted,
+            FreeRequested,
+            FreeCompleted,
+        ];
+        assert_eq!(actions(&history), all);
+        assert_eq!(addresses(&history), [1, 1, 1, 1, 2]);
+        history.record(entry(Alloc, 3));
+        assert_eq!((history.dropped(), actions(&history).len()), (1, 5));
+        history.record(entry(Alloc, 4));
+        assert_eq!((history.dropped(), actions(&history).len()), (3, 4));
+        assert_eq!(history.held, 4);
+        let mut one = History::without_clock(HistoryOptions {
+            max_entries: 1,
+            ..HistoryOptions::default()
+        });
+        one.record(entry(FreeRequested, 1));
+        assert!(!one.complete(0, 1, 512), "there is no room for both");
+        assert_eq!((one.dropped(), one.held), (1, 0));
+    }
+
+    #[test]
     fn a_ring_without_room_keeps_nothing() {
         let mut history = History::new(HistoryOptions {
             max_entries: 0,
@@ -337,42 +380,5 @@ mod tests {
         let oom = &entries[0];
         assert_eq!((oom.address, oom.device_free), (0, 99));
         assert_eq!((oom.size, oom.stream, oom.pool), (512, 3, (0, 7)));
-    }
-
-    #[test]
-    fn frames_tell_the_place_of_the_call_and_the_stack_on_request() {
-        let site = Location::caller();
-        let mut cache = FrameCache::default();
-        let brief = cache.frames(&Context::capture(site, false));
-        assert_eq!(brief.len(), 1);
-        assert!(brief[0].filename.ends_with("history.rs") && brief[0].line > 0);
-        assert!(Arc::ptr_eq(
-            &brief,
-            &cache.frames(&Context::capture(site, false))
-        ));
-        let stack = cache.frames(&Context::capture(site, true));
-        assert_eq!(stack[0], brief[0]);
-        let first = &*stack[1].name;
-        assert!(first.contains("frames_tell_the_place"), "{stack:?}");
-        assert!(cache.frames(&Context::default()).is_empty());
-    }
-
-    #[test]
-    fn a_printed_stack_is_read_from_the_call_on() {
-        let site = Location::caller();
-        let (file, line) = (site.file(), site.line());
-        let text = format!(
-            "   0: std::backtrace::capture\n             at /rustc/x/lib.rs:1:2\n   1: app::make\n\
-             \x20            at ./{file}:{line}:9\n   2: main\n             at ./src/main.rs:4\n   3: start\n"
-        );
-        let frames = callers(&text, site);
-        let texts: Vec<String> = frames.iter().map(Frame::to_string).collect();
-        let expected = [
-            format!("./{file}:{line} app::make"),
-            "./src/main.rs:4 main".to_owned(),
-            ":0 start".to_owned(),
-        ];
-        assert_eq!(texts, expected);
-        assert_eq!(callers("garbage\n 5: a\n at :\n at", site).len(), 1);
     }
 }

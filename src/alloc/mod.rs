@@ -11,6 +11,7 @@ mod conf;
 #[allow(dead_code, reason = "device memory is not built on it yet")]
 pub(crate) mod core;
 mod export;
+mod frames;
 mod free_list;
 #[cfg_attr(
     not(test),

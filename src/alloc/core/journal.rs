@@ -58,14 +58,30 @@ impl<S, T> Core<S, T> {
 
 impl<S: Addressed, T> Core<S, T> {
     /// Notes what happens to a block.
+    #[inline]
     pub(super) fn note_block(&mut self, action: TraceAction, id: BlockId) {
+        if self.journal.history.is_some() {
+            self.write_block(action, id);
+        }
+    }
+
+    fn write_block(&mut self, action: TraceAction, id: BlockId) {
         let block = &self.blocks[id];
         // What is left of a block that was cut while it was pending was never asked for.
-        if self.journal.history.is_some() && block.requested > 0 {
-            let start = self.segments[block.segment].handle.address();
-            let address = start.saturating_add(block.offset);
-            self.note(action, address, block.requested, block.shelf);
+        if block.requested == 0 {
+            return;
         }
+        let start = self.segments[block.segment].handle.address();
+        let address = start.saturating_add(block.offset);
+        let (size, shelf, now) = (block.requested, block.shelf, self.journal.now);
+        // Most blocks are free as soon as they are given back.
+        let history = self.journal.history.as_mut();
+        if action == TraceAction::FreeCompleted
+            && history.is_some_and(|history| history.complete(now, address, size))
+        {
+            return;
+        }
+        self.note(action, address, size, shelf);
     }
 
     /// Notes what happens to a segment.
@@ -91,7 +107,6 @@ impl<S: Addressed, T> Core<S, T> {
         self.write(entry);
     }
 
-    #[cold]
     fn note(&mut self, action: TraceAction, address: u64, size: u64, shelf: u32) {
         let shelf = &self.shelves[shelf];
         let entry = Entry {
