@@ -3,6 +3,8 @@
 mod allocate;
 mod free;
 mod inherit;
+#[cfg(test)]
+mod interleaved_tests;
 mod journal;
 mod ladder;
 mod limits;

@@ -27,6 +27,7 @@ impl<S: Addressed, T: Clone> Core<S, T> {
         self.journal.begin(context);
         self.poll(reached, released);
         self.release_whole(released);
+        self.pools.forget_unused();
     }
 }
 
@@ -37,7 +38,6 @@ impl<S: Addressed, T> Core<S, T> {
         for id in free {
             self.release(id, released);
         }
-        self.pools.forget_unused();
     }
 
     /// The segments that are one free block, by these blocks, oldest segment first.

@@ -185,7 +185,8 @@ impl Pools {
         u32::try_from(self.0.len() - 1).unwrap_or(u32::MAX)
     }
 
-    /// Forgets private pools that nobody holds and that have no segments.
+    /// Forgets private pools that nobody holds and that have no segments. Their places serve others
+    /// from then on, so that no request may be between its search and its segment.
     pub(super) fn forget_unused(&mut self) {
         for pool in &mut self.0 {
             if pool.holders == 0 && pool.reserved == 0 {

@@ -13,7 +13,7 @@ const OWN: StreamKey = StreamKey(0);
 
 /// A segment that takes its bytes from the device until it is dropped.
 #[derive(Debug)]
-struct Piece {
+pub(super) struct Piece {
     bytes: u64,
     used: Rc<Cell<u64>>,
 }
@@ -30,9 +30,9 @@ impl Addressed for Piece {
     }
 }
 
-struct Driver {
+pub(super) struct Driver {
     total: u64,
-    used: Rc<Cell<u64>>,
+    pub(super) used: Rc<Cell<u64>>,
     asked: Vec<u64>,
 }
 
@@ -58,15 +58,15 @@ impl Source for Driver {
 }
 
 /// A device whose tickets are numbers, of which those up to `reached` are.
-struct Device {
-    core: Core<Piece, u64>,
-    driver: Driver,
-    reached: u64,
-    released: Vec<Piece>,
+pub(super) struct Device {
+    pub(super) core: Core<Piece, u64>,
+    pub(super) driver: Driver,
+    pub(super) reached: u64,
+    pub(super) released: Vec<Piece>,
 }
 
 impl Device {
-    fn new(total: u64, conf: &str) -> Self {
+    pub(super) fn new(total: u64, conf: &str) -> Self {
         let limits = Limits {
             total,
             largest_segment: u64::MAX,
@@ -84,7 +84,7 @@ impl Device {
         }
     }
 
-    fn step(&mut self, request: &mut Request) -> Step<u64, &'static str> {
+    pub(super) fn step(&mut self, request: &mut Request) -> Step<u64, &'static str> {
         let reached = self.reached;
         let is_reached = move |ticket: &u64| *ticket <= reached;
         self.core
