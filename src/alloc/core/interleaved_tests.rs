@@ -150,7 +150,7 @@ fn step(device: &mut Device, thread: &mut Thread, numbers: &mut Numbers, recorde
 
 /// Four threads for a while, with these settings.
 fn run(conf: &str, seed: u64) {
-    let mut device = Device::new(96 * MIB, conf);
+    let mut device = Device::new(48 * MIB, conf);
     let mut numbers = Numbers(seed);
     let mut recorded = 0;
     let mut threads: Vec<Thread> = (0..4)

@@ -83,6 +83,18 @@ impl Simulator {
 
     /// The same, of a device whose driver makes no allocation of more than `largest_segment` bytes,
     /// and holds no more than `most_allocations` at once.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use vkaccel::OutOfMemoryReason;
+    /// use vkaccel::alloc::{AllocConf, Simulator};
+    ///
+    /// let mut device = Simulator::with_limits(8 << 30, 1 << 30, 4096, AllocConf::default());
+    /// let error = device.allocate(1, (1 << 30) + 1, 0).unwrap_err();
+    /// let figures = error.out_of_memory().expect("that is why");
+    /// assert_eq!(figures.reason, OutOfMemoryReason::NeverFits);
+    /// ```
     pub fn with_limits(
         total_bytes: u64,
         largest_segment: u64,
@@ -199,6 +211,22 @@ impl Simulator {
     }
 
     /// Finishes all commands that were queued on a stream so far.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use vkaccel::alloc::{AllocConf, Events, Simulator};
+    ///
+    /// let mut device = Simulator::new(1 << 30, AllocConf::default()).with_events(Events::Hold);
+    /// let first = device.allocate(1, 4096, 0)?;
+    /// device.record(1, 7)?;
+    /// device.free(1)?;
+    /// // Stream 7 is not done with it.
+    /// assert_ne!(device.allocate(2, 4096, 0)?, first);
+    /// device.complete(7);
+    /// assert_eq!(device.allocate(3, 4096, 0)?, first);
+    /// # Ok::<(), vkaccel::Error>(())
+    /// ```
     pub fn complete(&mut self, stream: u64) {
         self.clocks.complete(stream);
     }
@@ -254,6 +282,25 @@ impl Simulator {
 
     /// Lets allocations go to a private pool, which is made on first use, until
     /// [`pool_end`](Self::pool_end).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use vkaccel::alloc::{AllocConf, PoolId, Simulator};
+    ///
+    /// let mut device = Simulator::new(1 << 30, AllocConf::default());
+    /// let pool = PoolId(0, 1);
+    /// device.pool_begin(pool);
+    /// device.allocate(1, 4096, 0)?;
+    /// device.pool_end(pool);
+    /// assert_eq!(device.private_pool_bytes(), [(pool, 2 << 20)]);
+    ///
+    /// device.free(1)?;
+    /// device.pool_release(pool);
+    /// device.empty_cache();
+    /// assert_eq!(device.private_pool_bytes(), []);
+    /// # Ok::<(), vkaccel::Error>(())
+    /// ```
     pub fn pool_begin(&mut self, pool: PoolId) {
         if !self.known_pools.contains(&pool) {
             self.known_pools.push(pool);
@@ -305,6 +352,20 @@ impl Simulator {
 
     /// Records what is done from now on, or no longer. Times are what [`set_time`](Self::set_time)
     /// says.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use vkaccel::alloc::{AllocConf, HistoryOptions, Simulator, TraceAction};
+    ///
+    /// let mut device = Simulator::new(1 << 30, AllocConf::default());
+    /// device.record_history(Some(HistoryOptions::default()));
+    /// device.allocate(1, 4096, 0)?;
+    /// let history = device.snapshot().history;
+    /// assert_eq!(history[0].action, TraceAction::SegmentAlloc);
+    /// assert_eq!((history[1].action, history[1].size), (TraceAction::Alloc, 4096));
+    /// # Ok::<(), vkaccel::Error>(())
+    /// ```
     pub fn record_history(&mut self, options: Option<HistoryOptions>) {
         self.core.set_history(options.map(History::without_clock));
     }
