@@ -237,7 +237,7 @@ fn the_last_allocation_is_never_asked_for_and_segments_grow_before_it_comes_to_t
     let figures = error.out_of_memory().unwrap();
     assert_eq!(figures.reason, OutOfMemoryReason::TooManyAllocations);
     // Streams that have room go on.
-    assert_eq!(place_on(&mut device, 98, 50 * MIB >> 6, 15).segment, 15);
+    assert_eq!(place_on(&mut device, 98, MIB / 2, 15).segment, 15);
     // With one segment free, another stream has one.
     device.free(0).unwrap();
     assert_eq!(place_on(&mut device, 97, MIB, 97).segment, 16);

@@ -8,7 +8,6 @@
 
 pub(crate) mod block;
 mod conf;
-#[allow(dead_code, reason = "device memory is not built on it yet")]
 pub(crate) mod core;
 mod export;
 mod frames;

@@ -77,10 +77,6 @@ impl<S, T> Core<S, T> {
     pub(crate) fn set_cap(&mut self, bytes: Option<u64>) {
         self.allowed.cap = bytes;
     }
-
-    pub(crate) fn cap(&self) -> Option<u64> {
-        self.allowed.cap
-    }
 }
 
 /// A part of a number of bytes, rounded down; all of it for 1.

@@ -31,8 +31,6 @@ pub(crate) struct BlockView<'a> {
     pub(crate) state: State,
     /// The searches of its pool since it became free: PyTorch's `gc_counter`.
     pub(crate) age: u64,
-    /// The other streams that use it.
-    pub(crate) uses: &'a [StreamKey],
     /// Who allocated it, where that was recorded.
     pub(crate) context: &'a Context,
 }
@@ -76,7 +74,6 @@ fn block_view(block: &Block, searches: u64) -> BlockView<'_> {
         requested: block.requested,
         state: block.state,
         age,
-        uses: &block.uses,
         context: &block.context,
     }
 }
