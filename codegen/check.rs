@@ -281,6 +281,7 @@ impl<'a> Check<'a> {
             self.row(returns, "returns", |row| row.returns.is_some());
         }
         self.errors(&call.errors);
+        self.repeated_errors(call);
         self.refuse(&call.summary, text::refuse_summary(&call.summary.text));
         if let Some(docs) = &call.docs {
             self.refuse(docs, text::refuse_docs(&docs.text));
@@ -321,6 +322,26 @@ impl<'a> Check<'a> {
                 self.faults.add(&error.kind.at, fault);
             }
             self.refuse(&error.text, text::refuse_sentence(&error.text.text));
+        }
+    }
+
+    /// Errors that say nothing beyond those that come with an argument.
+    fn repeated_errors(&self, call: &Call) {
+        for arg in &call.args {
+            let Some(row) = self.rows.get(arg.row.as_str()) else {
+                continue;
+            };
+            let name = format!("`{}`", arg.name.as_str());
+            for inherited in &row.errors {
+                let text = inherited.text.text.replace("{}", &name);
+                let repeats = |own: &&ErrorText| {
+                    own.kind.as_str() == inherited.kind.as_str() && own.text.text == text
+                };
+                if let Some(own) = call.errors.iter().find(repeats) {
+                    let fault = format!("the type of {name} says so already: leave it out");
+                    self.faults.add(&own.kind.at, fault);
+                }
+            }
         }
     }
 
