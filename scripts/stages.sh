@@ -58,9 +58,10 @@ hold_skips() {
         found=
         while IFS='|' read -r drivers known; do
             drivers=${drivers// /}
-            [[ ",$drivers," == *",$driver,"* && ${known# } == "$skip" ]] || continue
+            # shellcheck disable=SC2053 # a pattern
+            [[ ",${drivers//\?/}," == *",$driver,"* && $skip == ${known# } ]] || continue
             found=yes
-            met["$driver | $skip"]=yes
+            met["$driver | ${known# }"]=yes
         done < <(grep -v '^#' "$not_applicable")
         [[ -n $found ]] || unlisted+=("      skipped, but not listed as not applicable on $driver: $skip")
     done < <(skips "$2")
