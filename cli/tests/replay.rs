@@ -131,7 +131,7 @@ fn unusable_files_end_with_2_and_say_where() {
         .fails(2, "cannot read");
     scratch.vkaccel("memory replay .").fails(2, "is a folder");
     replay(&scratch, &torch_snapshot(), "--check").fails(2, "no golden trace");
-    let nowhere = replay(&scratch, &golden("dnn"), "--html nowhere/x.html");
+    let nowhere = replay(&scratch, &golden("dnn"), "--lines nowhere/x.jsonl");
     nowhere.fails(2, "there is no folder");
 }
 
@@ -281,4 +281,27 @@ fn what_cannot_be_replayed_or_exported_says_why() {
         .ok();
     let device = replay(&scratch, &torch_snapshot(), "--device 3");
     device.fails(2, "the devices [0]");
+}
+
+#[test]
+fn what_a_simulated_device_did_can_be_replayed_itself() {
+    let scratch = Scratch::new("again");
+    for name in ["dnn", "soup_oom", "conf_max_split", "stream_pools"] {
+        let args = "--json --lines out.jsonl --pickle out.pickle";
+        let first = json(&replay(&scratch, &golden(name), args).ok());
+        let total = format!("--json --total {}", first["total_bytes"]);
+        for file in ["out.jsonl", "out.pickle"] {
+            let again = json(&replay(&scratch, &scratch.path(file), &total).ok());
+            for figure in [
+                "peak_reserved_bytes",
+                "peak_requested_bytes",
+                "num_ooms",
+                "num_device_alloc",
+                "num_device_free",
+            ] {
+                let (again, first) = (&again["runs"][0][figure], &first["runs"][0][figure]);
+                assert_eq!(again, first, "{name}, {file}: {figure}");
+            }
+        }
+    }
 }

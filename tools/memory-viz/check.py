@@ -41,6 +41,47 @@ def embedded(page):
     return pickle.loads(base64.b64decode(files[0]["base64"])), view
 
 
+def backwards(segments, events):
+    """Goes back from the snapshot to the first event, as the web viewer does; the events at which it would stumble."""
+    held = {segment["address"]: segment["total_size"] for segment in segments}
+    blocks = set()
+    for segment in segments:
+        address = segment["address"]
+        for block in segment["blocks"]:
+            if block["state"] != "inactive":
+                blocks.add(address)
+            address += block["size"]
+    wrong = []
+    for index, event in reversed(list(enumerate(events))):
+        action, address = event["action"], event.get("addr")
+        good = True
+        if action == "alloc":
+            good = address in blocks
+            blocks.discard(address)
+        elif action == "free_completed":
+            good = address not in blocks
+            blocks.add(address)
+        elif action == "free_requested":
+            good = address in blocks
+        elif action == "segment_free":
+            held[address] = event["size"]
+        elif action == "segment_alloc":
+            good = held.pop(address, None) == event["size"]
+        if action.startswith(("alloc", "free")):
+            good &= any(start <= address < start + size for start, size in held.items())
+        if not good:
+            wrong.append(index)
+    return wrong
+
+
+def numbers(value):
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return max((numbers(item) for item in value), default=0)
+    return abs(value) if isinstance(value, int) else 0
+
+
 def expect(what, condition):
     print(("ok      " if condition else "WRONG   ") + what)
     return condition
@@ -91,6 +132,12 @@ def main():
     lines = viz.memory(data, format_flamegraph=lambda text: text).splitlines()
     sizes = sum(int(line.rsplit(" ", 1)[1]) for line in lines)
     good &= expect("memory: the flame graph holds every reserved byte", sizes == reserved)
+
+    for device, events_of in enumerate(traces):
+        of_device = [segment for segment in segments if segment["device"] == device]
+        wrong = backwards(of_device, events_of)
+        good &= expect(f"web viewer: device {device} can be gone back through {len(events_of)} events {wrong[:9] or ''}", not wrong)
+    good &= expect("web viewer: every number is one that JavaScript has", numbers(data) < 1 << 53)
 
     if options.write:
         options.write.mkdir(parents=True, exist_ok=True)

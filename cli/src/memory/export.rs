@@ -7,16 +7,7 @@ use crate::exit::Failure;
 
 /// Reads a snapshot and writes it in each format that was asked for.
 pub fn run(options: &ExportOptions) -> Result<(), Failure> {
-    let outs = [
-        ("--html", &options.html),
-        ("--pickle", &options.pickle),
-        ("--lines", &options.lines),
-    ];
-    for (option, out) in outs {
-        if let Some(file) = out {
-            files::check_folder(option, file)?;
-        }
-    }
+    files::check_folders(&options.outs)?;
     let snapshot = match input::open(&options.file, options.device)? {
         Input::Recorded(recorded) => recorded.snapshot,
         Input::Golden(..) => {
@@ -26,14 +17,5 @@ pub fn run(options: &ExportOptions) -> Result<(), Failure> {
             )));
         }
     };
-    if let Some(file) = &options.html {
-        files::write_html(file, &snapshot)?;
-    }
-    if let Some(file) = &options.pickle {
-        files::write_pickle(file, &snapshot)?;
-    }
-    if let Some(file) = &options.lines {
-        files::write_lines(file, &snapshot)?;
-    }
-    Ok(())
+    files::write_all(&options.outs, &snapshot)
 }

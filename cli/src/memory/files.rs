@@ -6,10 +6,16 @@ use std::path::Path;
 
 use vkaccel::alloc::MemorySnapshot;
 
+use super::options::Outs;
 use crate::exit::Failure;
 
-/// Says before anything is computed for nothing that a file can't be written there.
-pub fn check_folder(option: &str, file: &Path) -> Result<(), Failure> {
+/// Says before anything is computed for nothing that files can't be written.
+pub fn check_folders(outs: &Outs) -> Result<(), Failure> {
+    outs.all()
+        .try_for_each(|(option, file)| check_folder(option, file))
+}
+
+fn check_folder(option: &str, file: &Path) -> Result<(), Failure> {
     let folder = match file.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
@@ -38,17 +44,16 @@ fn write(
         .map_err(|error| Failure::run(format_args!("cannot write {}: {error}", file.display())))
 }
 
-/// Writes a page for browsers.
-pub fn write_html(file: &Path, snapshot: &MemorySnapshot) -> Result<(), Failure> {
-    write(file, |out| snapshot.write_html(out))
-}
-
-/// Writes a snapshot of PyTorch's kind.
-pub fn write_pickle(file: &Path, snapshot: &MemorySnapshot) -> Result<(), Failure> {
-    write(file, |out| snapshot.write_pickle(out))
-}
-
-/// Writes JSON lines.
-pub fn write_lines(file: &Path, snapshot: &MemorySnapshot) -> Result<(), Failure> {
-    write(file, |out| snapshot.write_json_lines(out))
+/// Writes a snapshot to each file that was asked for.
+pub fn write_all(outs: &Outs, snapshot: &MemorySnapshot) -> Result<(), Failure> {
+    if let Some(file) = &outs.html {
+        write(file, |out| snapshot.write_html(out))?;
+    }
+    if let Some(file) = &outs.pickle {
+        write(file, |out| snapshot.write_pickle(out))?;
+    }
+    if let Some(file) = &outs.lines {
+        write(file, |out| snapshot.write_json_lines(out))?;
+    }
+    Ok(())
 }

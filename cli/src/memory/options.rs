@@ -1,6 +1,6 @@
 //! The options of `vkaccel memory`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
 use vkaccel::alloc::AllocConf;
@@ -26,7 +26,7 @@ pub struct ReplayOptions {
     pub device: Option<u32>,
     pub check: bool,
     pub json: bool,
-    pub html: Option<PathBuf>,
+    pub outs: Outs,
 }
 
 /// The options of `vkaccel memory export`.
@@ -34,9 +34,41 @@ pub struct ReplayOptions {
 pub struct ExportOptions {
     pub file: PathBuf,
     pub device: Option<u32>,
+    pub outs: Outs,
+}
+
+/// The files to write a snapshot to.
+#[derive(Debug, Default)]
+pub struct Outs {
     pub html: Option<PathBuf>,
     pub pickle: Option<PathBuf>,
     pub lines: Option<PathBuf>,
+}
+
+impl Outs {
+    fn take(matches: &mut ArgMatches) -> Self {
+        Self {
+            html: matches.remove_one("html"),
+            pickle: matches.remove_one("pickle"),
+            lines: matches.remove_one("lines"),
+        }
+    }
+
+    /// Each with its option.
+    pub fn all(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let outs = [
+            ("--html", &self.html),
+            ("--pickle", &self.pickle),
+            ("--lines", &self.lines),
+        ];
+        outs.into_iter()
+            .filter_map(|(option, out)| Some((option, out.as_deref()?)))
+    }
+
+    /// Whether nothing is to be written.
+    pub fn is_empty(&self) -> bool {
+        self.all().next().is_none()
+    }
 }
 
 const FILES_HELP: &str = "\
@@ -48,6 +80,7 @@ FILE is one of these, told by its content; - is the standard input:
 const REPLAY_HELP: &str = "\
 STRING is spelled as VKACCEL_ALLOC_CONF is: max_split_size_mb:64,garbage_collection_threshold:0.8;
 '' stands for the defaults. With several --conf there is a column for each.
+--html, --pickle and --lines write what happened on the simulated device, of one --conf at most.
 
 A snapshot needs a history: what was recorded is done again on a device that is simulated, with the
 allocator that vkaccel has, so that the figures are those of a run with these settings. Blocks from
@@ -97,17 +130,10 @@ fn replay_command() -> Command {
                 "check",
                 "Compares every statistic and placement with those of a golden trace",
             )
-            .conflicts_with_all(["conf", "total", "html", "json", "device"]),
+            .conflicts_with_all(["conf", "total", "html", "pickle", "lines", "json", "device"]),
         )
         .arg(flag("json", "Print JSON"))
-        .arg(
-            option(
-                "html",
-                "OUT",
-                "Writes what happened as a page for browsers; takes one --conf at most",
-            )
-            .value_parser(value_parser!(PathBuf)),
-        )
+        .args(out_args())
         .after_help(format!("{FILES_HELP}\n\n{REPLAY_HELP}"))
 }
 
@@ -115,19 +141,7 @@ fn export_command() -> Command {
     Command::new("export")
         .about("Writes a snapshot in other formats")
         .arg(file_arg())
-        .arg(
-            option("html", "OUT", "A page for browsers, which loads nothing")
-                .value_parser(value_parser!(PathBuf)),
-        )
-        .arg(
-            option(
-                "pickle",
-                "OUT",
-                "What PyTorch's _memory_viz.py and https://pytorch.org/memory_viz read",
-            )
-            .value_parser(value_parser!(PathBuf)),
-        )
-        .arg(option("lines", "OUT", "JSON lines").value_parser(value_parser!(PathBuf)))
+        .args(out_args())
         .group(
             ArgGroup::new("out")
                 .args(["html", "pickle", "lines"])
@@ -136,6 +150,18 @@ fn export_command() -> Command {
         )
         .arg(device_arg())
         .after_help(FILES_HELP)
+}
+
+fn out_args() -> [Arg; 3] {
+    let out = |name, help| option(name, "OUT", help).value_parser(value_parser!(PathBuf));
+    [
+        out("html", "Writes a page for browsers, which loads nothing"),
+        out(
+            "pickle",
+            "Writes what PyTorch's _memory_viz.py and https://pytorch.org/memory_viz read",
+        ),
+        out("lines", "Writes JSON lines"),
+    ]
 }
 
 fn file_arg() -> Arg {
@@ -176,10 +202,10 @@ fn replay_options(mut matches: ArgMatches) -> Result<MemoryRequest, clap::Error>
         device: matches.remove_one("device"),
         check: matches.get_flag("check"),
         json: matches.get_flag("json"),
-        html: matches.remove_one("html"),
+        outs: Outs::take(&mut matches),
     };
-    if options.html.is_some() && options.confs.len() > 1 {
-        let text = "--html shows one run: give one --conf";
+    if !options.outs.is_empty() && options.confs.len() > 1 {
+        let text = "--html, --pickle and --lines tell of one run: give one --conf";
         return Err(replay_command().error(clap::error::ErrorKind::ArgumentConflict, text));
     }
     Ok(MemoryRequest::Replay(Box::new(options)))
@@ -189,9 +215,7 @@ fn export_options(mut matches: ArgMatches) -> ExportOptions {
     ExportOptions {
         file: matches.remove_one("file").unwrap_or_default(),
         device: matches.remove_one("device"),
-        html: matches.remove_one("html"),
-        pickle: matches.remove_one("pickle"),
-        lines: matches.remove_one("lines"),
+        outs: Outs::take(&mut matches),
     }
 }
 

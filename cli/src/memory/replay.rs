@@ -18,14 +18,12 @@ use crate::exit::{self, Failure};
 /// What a device without bounds has: more than any sum of allocations.
 const UNBOUNDED: u64 = 1 << 60;
 
-/// How many entries a page shows at most.
+/// How many entries are written at most.
 const MAX_SHOWN: usize = 1_000_000;
 
 /// Replays a file and prints what came of it.
 pub fn run(options: &ReplayOptions) -> Result<(), Failure> {
-    if let Some(html) = &options.html {
-        files::check_folder("--html", html)?;
-    }
+    files::check_folders(&options.outs)?;
     let file = options.file.display().to_string();
     let input = input::open(&options.file, options.device)?;
     let replay = match input {
@@ -69,8 +67,10 @@ fn replay_golden(
     let confs = confs(options, &header.conf)?;
     let device = |(_, conf): &(String, AllocConf)| Device::new(total, conf.clone(), header.events);
     let mut devices: Vec<Device> = confs.iter().map(device).collect();
-    if let (Some(_), [device]) = (&options.html, devices.as_mut_slice()) {
-        device.record_history(shown());
+    if !options.outs.is_empty() {
+        devices
+            .iter_mut()
+            .for_each(|device| device.record_history(shown()));
     }
     while let Some(line) = golden.next()? {
         let failed = line.expected.result.as_deref() == Some("oom");
@@ -82,8 +82,8 @@ fn replay_golden(
             done.map_err(|error| golden.fault(error))?;
         }
     }
-    if let (Some(html), [device]) = (&options.html, devices.as_slice()) {
-        files::write_html(html, &device.snapshot())?;
+    if let [device] = devices.as_slice() {
+        files::write_all(&options.outs, &device.snapshot())?;
     }
     Ok(Replay {
         file,
@@ -112,7 +112,7 @@ fn replay_recorded(
     let mut devices = Vec::new();
     for (_, conf) in &confs {
         let mut device = Device::new(total.unwrap_or(UNBOUNDED), conf.clone(), Events::Hold);
-        if options.html.is_some() {
+        if !options.outs.is_empty() {
             device.record_history(shown());
         }
         for (number, step) in (0..).zip(&program.steps) {
@@ -127,10 +127,10 @@ fn replay_recorded(
         }
         devices.push(device);
     }
-    if let (Some(html), [device]) = (&options.html, devices.as_slice()) {
+    if let ([device], false) = (devices.as_slice(), options.outs.is_empty()) {
         let mut shown = device.snapshot();
         attribute(&mut shown, snapshot, &program.steps);
-        files::write_html(html, &shown)?;
+        files::write_all(&options.outs, &shown)?;
     }
     Ok(Replay {
         file,
