@@ -135,6 +135,15 @@ fn recorded_pairs(device: &mut Simulator) -> f64 {
     })
 }
 
+/// The same as `pairs`, with the newest operations recorded.
+fn with_history(entries: usize) -> f64 {
+    let mut device = device("");
+    let mut options = HistoryOptions::default();
+    options.max_entries = entries;
+    device.record_history(Some(options));
+    pairs(&mut device, 4096)
+}
+
 /// Leaves holes of many sizes.
 fn fragmented(mut memory: impl Memory) -> impl Memory {
     let mut numbers = Numbers(7);
@@ -278,12 +287,12 @@ fn own_figures<'a>() -> Vec<Figure<'a>> {
             }),
         ),
         (
-            "pair with history",
-            Box::new(|| {
-                let mut device = device("");
-                device.record_history(Some(HistoryOptions::default()));
-                pairs(&mut device, 4096)
-            }),
+            "pair with a history of 100 000 entries",
+            Box::new(|| with_history(100_000)),
+        ),
+        (
+            "pair with a history of 1 000 entries",
+            Box::new(|| with_history(1000)),
         ),
         (
             "soup of 1 000 slots, an operation",
