@@ -5,15 +5,21 @@
 #define PARAMETERS uint lowest; uint size; uint refused;
 #include "philox.glsl"
 
-uint pick(uint index, uint lane, uint draw) {
+uvec4 pick(uint index) {
+    uvec4 block = draws(index, 0u);
     if (size == 0u) {
-        return lowest + draw;
+        return lowest + block;
     }
-    uint high, low;
-    umulExtended(draw, size, high, low);
+    uvec4 high, low;
+    umulExtended(block, uvec4(size), high, low);
+    bvec4 again = lessThan(low, uvec4(refused));
     // A refused draw is replaced by the same one of the next subsequence.
-    for (uint attempt = 1u; low < refused && attempt < 128u; attempt++) {
-        umulExtended(draws(index, attempt)[lane], size, high, low);
+    for (uint attempt = 1u; any(again) && attempt < 128u; attempt++) {
+        uvec4 next_high, next_low;
+        umulExtended(draws(index, attempt), uvec4(size), next_high, next_low);
+        high = mix(high, next_high, again);
+        low = mix(low, next_low, again);
+        again = lessThan(low, uvec4(refused));
     }
     return lowest + high;
 }
@@ -21,9 +27,6 @@ uint pick(uint index, uint lane, uint draw) {
 void main() {
     uint index = block_index();
     if (4u * index < count) {
-        uvec4 block = draws(index, 0u);
-        put(index, uvec4(
-            pick(index, 0u, block.x), pick(index, 1u, block.y),
-            pick(index, 2u, block.z), pick(index, 3u, block.w)));
+        put(index, pick(index));
     }
 }

@@ -26,23 +26,31 @@ void multiply(uvec2 a, uvec2 b, out uvec2 high, out uvec2 low) {
     high = add(add(hh, uvec2(lh.y, 0u)), add(uvec2(hl.y, 0u), uvec2(middle.y, 0u)));
 }
 
-uvec2 pick(uint index, uint lane, uvec2 pair) {
+uvec4 pick(uint index) {
+    uvec4 block = draws(index, 0u);
     if (size == uvec2(0u)) {
-        return add(lowest, pair);
+        return uvec4(add(lowest, block.xy), add(lowest, block.zw));
     }
-    uvec2 high, low;
-    multiply(pair, size, high, low);
-    for (uint attempt = 1u; is_below(low, refused) && attempt < 128u; attempt++) {
-        uvec4 block = draws(index, attempt);
-        multiply(lane == 0u ? block.xy : block.zw, size, high, low);
+    uvec2 high[2], low[2];
+    multiply(block.xy, size, high[0], low[0]);
+    multiply(block.zw, size, high[1], low[1]);
+    bvec2 again = bvec2(is_below(low[0], refused), is_below(low[1], refused));
+    for (uint attempt = 1u; any(again) && attempt < 128u; attempt++) {
+        block = draws(index, attempt);
+        if (again.x) {
+            multiply(block.xy, size, high[0], low[0]);
+        }
+        if (again.y) {
+            multiply(block.zw, size, high[1], low[1]);
+        }
+        again = bvec2(is_below(low[0], refused), is_below(low[1], refused));
     }
-    return add(lowest, high);
+    return uvec4(add(lowest, high[0]), add(lowest, high[1]));
 }
 
 void main() {
     uint index = block_index();
     if (4u * index < count) {
-        uvec4 block = draws(index, 0u);
-        put(index, uvec4(pick(index, 0u, block.xy), pick(index, 1u, block.zw)));
+        put(index, pick(index));
     }
 }

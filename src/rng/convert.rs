@@ -3,6 +3,7 @@
 use super::philox::{high, low};
 
 /// The bits of the element at a place in its block: one draw, or two with the low one first.
+#[inline]
 pub(crate) const fn bits(draws: [u32; 4], lane: usize, draws_each: u32) -> u64 {
     match draws_each {
         1 => draws[lane] as u64,
@@ -11,16 +12,19 @@ pub(crate) const fn bits(draws: [u32; 4], lane: usize, draws_each: u32) -> u64 {
 }
 
 /// The upper 24 bits of a draw as a part of 1.
+#[inline]
 pub(crate) const fn uniform_f32(draw: u64) -> f32 {
     (low(draw) >> 8) as f32 * (1.0 / (1u32 << 24) as f32)
 }
 
 /// The upper 53 bits of two draws as a part of 1.
+#[inline]
 pub(crate) const fn uniform_f64(draws: u64) -> f64 {
     (draws >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 
 /// The upper 11 bits of a draw as a part of 1: the bits of a 16-bit float.
+#[inline]
 pub(crate) const fn uniform_f16(draw: u32) -> u16 {
     let part = draw >> 21;
     if part == 0 {
@@ -32,6 +36,7 @@ pub(crate) const fn uniform_f16(draw: u32) -> u16 {
 }
 
 /// The high and the low half of a product of 64-bit numbers.
+#[inline]
 pub(crate) const fn product(a: u64, b: u64) -> (u64, u64) {
     let both = a as u128 * b as u128;
     // The low half is the product that wraps.
@@ -39,6 +44,7 @@ pub(crate) const fn product(a: u64, b: u64) -> (u64, u64) {
 }
 
 /// The same for 32-bit numbers.
+#[inline]
 pub(crate) const fn product_32(a: u64, b: u64) -> (u64, u64) {
     let both = low(a) as u64 * low(b) as u64;
     (high(both) as u64, low(both) as u64)

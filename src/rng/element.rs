@@ -62,6 +62,7 @@ macro_rules! integer {
             const MAX: Self = $ty::MAX;
 
             #[allow(clippy::cast_possible_truncation, reason = "the upper bits are to be dropped")]
+            #[inline]
             fn from_bits(bits: u64) -> Self {
                 bits as Self
             }
@@ -99,10 +100,12 @@ impl sealed::Float for f32 {
     const DRAWS: u32 = 1;
     const MOST: f64 = normal::MOST_F32;
 
+    #[inline]
     fn uniform(bits: u64) -> Self {
         convert::uniform_f32(bits)
     }
 
+    #[inline]
     fn normal(draws: [u32; 4], mean: Self, deviation: Self, out: &mut [Self]) {
         let [a, b] = normal::pair_f32([draws[0], draws[1]]);
         let [c, d] = normal::pair_f32([draws[2], draws[3]]);
@@ -126,10 +129,12 @@ impl sealed::Float for f64 {
     const DRAWS: u32 = 2;
     const MOST: f64 = normal::MOST_F64;
 
+    #[inline]
     fn uniform(bits: u64) -> Self {
         convert::uniform_f64(bits)
     }
 
+    #[inline]
     fn normal(draws: [u32; 4], mean: Self, deviation: Self, out: &mut [Self]) {
         for (out, normal) in out.iter_mut().zip(normal::pair_f64(draws)) {
             *out = normal * deviation + mean;
@@ -152,6 +157,7 @@ macro_rules! truth {
         impl sealed::Truth for $ty {
             const TRUE_BITS: u32 = $bits;
 
+            #[inline]
             fn truth(is_true: bool) -> Self {
                 if is_true { $one } else { Self::default() }
             }

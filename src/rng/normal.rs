@@ -30,18 +30,21 @@ const LN_2: [f32; 2] = [0.693_359_4, -0.000_212_194_44];
 const TWO_TO_MINUS_32: f64 = 1.0 / (1u64 << 32) as f64;
 
 /// Horner's rule.
+#[inline]
 fn polynomial_f32(coefficients: &[f32], x: f32) -> f32 {
     let highest_first = coefficients.iter().rev();
     highest_first.fold(0.0, |sum, coefficient| sum * x + coefficient)
 }
 
 /// The number without what is below its first 24 bits, which a float holds exactly.
+#[inline]
 fn truncated(x: u32) -> f32 {
     let dropped = 8u32.saturating_sub(x.leading_zeros());
     (x >> dropped << dropped) as f32
 }
 
 /// ln(1 - x / 2^32) for an x that is not 0.
+#[inline]
 fn log_f32(x: u32) -> f32 {
     const SCALE: f32 = 1.0 / (1u64 << 32) as f32;
     let (f, exponent) = if x <= 0x4AFB_0CCC {
@@ -63,6 +66,7 @@ fn log_f32(x: u32) -> f32 {
 }
 
 /// The square root of a number that is neither 0 nor tiny.
+#[inline]
 fn root_f32(x: f32) -> f32 {
     // A first guess out of the bits, then Newton's steps for 1 / sqrt(x).
     let mut y = f32::from_bits(0x5F37_5A86 - (x.to_bits() >> 1));
@@ -73,6 +77,7 @@ fn root_f32(x: f32) -> f32 {
 }
 
 /// The cosine and the sine of the angle, of which 2^32 are a turn, at the middle of its 128.
+#[inline]
 fn turn_f32(angle: u32) -> (f32, f32) {
     let quarter = angle.wrapping_add(1 << 29) >> 30;
     let rest = angle.wrapping_sub(quarter << 30).cast_signed();
@@ -84,6 +89,7 @@ fn turn_f32(angle: u32) -> (f32, f32) {
 }
 
 /// The cosine and the sine of an angle that is so many quarters further.
+#[inline]
 fn turned<T: core::ops::Neg<Output = T>>(quarters: u32, cos: T, sin: T) -> (T, T) {
     match quarters {
         0 => (cos, sin),
@@ -94,6 +100,7 @@ fn turned<T: core::ops::Neg<Output = T>>(quarters: u32, cos: T, sin: T) -> (T, T
 }
 
 /// Two normal numbers out of two draws.
+#[inline]
 pub(crate) fn pair_f32(draws: [u32; 2]) -> [f32; 2] {
     let radius = root_f32(-2.0 * log_f32(draws[0].max(1)));
     let (cos, sin) = turn_f32(draws[1]);
@@ -145,12 +152,14 @@ const COS_F64: [f64; 10] = [
 /// ln 2 in two parts, the first of which has few bits.
 const LN_2_F64: [f64; 2] = [6.931_471_803_691_238e-1, 1.908_214_929_270_587_7e-10];
 
+#[inline]
 fn polynomial_f64(coefficients: &[f64], x: f64) -> f64 {
     let highest_first = coefficients.iter().rev();
     highest_first.fold(0.0, |sum, coefficient| sum * x + coefficient)
 }
 
 /// ln(1 - v) for a v from 2^-53 to 1 - 2^-53.
+#[inline]
 fn log_f64(v: f64) -> f64 {
     let (f, exponent) = if v <= 0.292_893_218_813_452_4 {
         (-v, 0.0)
@@ -176,6 +185,7 @@ fn log_f64(v: f64) -> f64 {
     exponent * LN_2_F64[0] - (small - f)
 }
 
+#[inline]
 fn root_f64(x: f64) -> f64 {
     let guess = 0x5FE6_EB50 - (x.to_bits() >> 33);
     let mut y = f64::from_bits(guess << 32);
@@ -186,6 +196,7 @@ fn root_f64(x: f64) -> f64 {
 }
 
 /// The cosine and the sine of the angle, of which 2^64 are a turn, at the middle of its 2048.
+#[inline]
 fn turn_f64(low: u32, high: u32) -> (f64, f64) {
     let quarter = high.wrapping_add(1 << 29) >> 30;
     let rest = high.wrapping_sub(quarter << 30).cast_signed();
@@ -198,6 +209,7 @@ fn turn_f64(low: u32, high: u32) -> (f64, f64) {
 }
 
 /// Two normal numbers out of four draws.
+#[inline]
 pub(crate) fn pair_f64(draws: [u32; 4]) -> [f64; 2] {
     let [low, high, angle_low, angle_high] = draws;
     let v = f64::from(high) * TWO_TO_MINUS_32 + f64::from(low >> 11) * (1.0 / (1u64 << 53) as f64);

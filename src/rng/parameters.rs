@@ -66,6 +66,7 @@ impl IntegerRange {
     }
 
     /// The bits of one of the range; `draw` gives the bits of an attempt, from 0 on.
+    #[inline]
     pub(crate) fn pick(&self, draw: impl Fn(u32) -> u64) -> u64 {
         let mut bits = draw(0);
         if self.size == 0 {
@@ -149,6 +150,7 @@ impl Bernoulli {
         Ok(Self { below })
     }
 
+    #[inline]
     pub(crate) const fn of(&self, draw: u32) -> bool {
         (draw as u64) < self.below
     }

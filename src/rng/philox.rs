@@ -11,6 +11,7 @@ use super::state::{self, RngState};
 use crate::error::Result;
 
 /// One block: four words, a function of the key and the counter alone.
+#[inline]
 pub(crate) const fn block(key: [u32; 2], counter: [u32; 4]) -> [u32; 4] {
     let [mut k0, mut k1] = key;
     let [mut c0, mut c1, mut c2, mut c3] = counter;
@@ -26,10 +27,12 @@ pub(crate) const fn block(key: [u32; 2], counter: [u32; 4]) -> [u32; 4] {
     [c0, c1, c2, c3]
 }
 
+#[inline]
 pub(crate) const fn low(x: u64) -> u32 {
     (x & 0xFFFF_FFFF) as u32
 }
 
+#[inline]
 pub(crate) const fn high(x: u64) -> u32 {
     (x >> 32) as u32
 }
@@ -52,6 +55,7 @@ impl Blocks {
     }
 
     /// Block `index` of the fill, in a subsequence: the draws themselves are subsequence 0.
+    #[inline]
     pub(crate) const fn at(&self, index: u64, subsequence: u32) -> [u32; 4] {
         let counter = self.first + index;
         block(self.key, [low(counter), high(counter), subsequence, 0])
