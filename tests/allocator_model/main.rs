@@ -11,6 +11,8 @@
 
 mod model;
 
+use std::sync::Mutex;
+
 use model::{MIB, Model, told};
 use vkaccel::alloc::{Events, PoolId, Simulator};
 
@@ -298,6 +300,32 @@ fn run(steps: u64, seeds: u64) {
     }
 }
 
+/// The same from four threads, which take turns at one lock in no order of ours.
+fn run_threads(steps: u64) {
+    for (seed, kind) in (77..).zip(KINDS) {
+        let pair = Mutex::new(Pair::new(*kind, seed));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for step in 0..steps {
+                        let mut pair = pair.lock().unwrap();
+                        pair.step(*kind);
+                        if step % 8 == 0 {
+                            pair.check();
+                        }
+                    }
+                });
+            }
+        });
+        pair.into_inner().unwrap().end(*kind);
+    }
+}
+
+#[test]
+fn threads_at_one_lock_do_and_count_what_the_plain_rules_say() {
+    run_threads(200);
+}
+
 #[test]
 fn random_operations_do_and_count_what_the_plain_rules_say() {
     run(2000, 1);
@@ -307,4 +335,5 @@ fn random_operations_do_and_count_what_the_plain_rules_say() {
 #[ignore = "a million operations take a minute or two"]
 fn a_million_operations_do_and_count_what_the_plain_rules_say() {
     run(28_000, 4);
+    run_threads(2000);
 }
