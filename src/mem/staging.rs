@@ -94,6 +94,7 @@ impl Staging {
 
     /// A piece, or what to wait for: a ticket, or that somebody lets go.
     fn step(self: &Arc<Self>, wish: &mut Wish) -> Result<Result<Piece, Option<Ticket>>> {
+        let mut refusal = None;
         loop {
             let mut released = Vec::new();
             let reached = Ticket::known_reached;
@@ -116,9 +117,17 @@ impl Staging {
                             return Err(error);
                         }
                         wish.refused = true;
+                        refusal = Some(error);
                     }
                 },
                 RingStep::Wait(ticket) => return Ok(Err(Some(ticket))),
+                RingStep::Busy if self.ring.lock().held() == 0 => {
+                    // Nobody has anything to let go of.
+                    match refusal {
+                        Some(error) => return Err(error),
+                        None => wish.refused = false,
+                    }
+                }
                 RingStep::Busy => return Ok(Err(None)),
             }
         }

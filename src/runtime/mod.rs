@@ -358,10 +358,11 @@ impl Runtime {
         self.0.shared.check()?;
         let slots = self.0.probed.get().map_or(&[][..], |probed| &probed.slots);
         // The first error is the one to report; the others still get their turn.
-        slots.iter().fold(Ok(()), |result, slot| {
-            let emptied = slot.empty_cache();
-            result.and(emptied)
-        })
+        let mut result = Ok(());
+        for slot in slots {
+            result = result.and(slot.empty_cache());
+        }
+        result
     }
 
     /// All visible devices; an error that says why where there is none.

@@ -46,7 +46,8 @@ impl Hold {
             move |args: &mut args::GetSemaphoreCounterValue| {
                 let most = state.with(|state| state.seen.get(&args.1).copied().unwrap_or(0));
                 // SAFETY: the driver has just written its answer there.
-                unsafe { *args.2 = (*args.2).min(most) };
+                let value = unsafe { &mut *args.2 };
+                *value = most.min(*value);
             },
         );
         let state = hold.clone();
