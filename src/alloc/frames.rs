@@ -2,7 +2,7 @@
 
 use core::panic::Location;
 use std::backtrace::Backtrace;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::snapshot::Frame;
@@ -29,6 +29,8 @@ impl Context {
 pub(crate) struct FrameCache {
     /// By the addresses of the place and of the stack.
     known: HashMap<(usize, usize), Arc<[Frame]>>,
+    /// Equal ones are kept once: a loop comes by the same way again and again.
+    unique: HashSet<Arc<[Frame]>>,
 }
 
 impl FrameCache {
@@ -41,18 +43,24 @@ impl FrameCache {
             core::ptr::from_ref(site).addr(),
             stack.map_or(0, |stack| Arc::as_ptr(stack).addr()),
         );
-        let find = || {
-            let mut frames = vec![Frame {
-                name: "".into(),
-                filename: site.file().into(),
-                line: site.line(),
-            }];
-            if let Some(stack) = stack {
-                frames.extend(callers(&stack.to_string(), site));
-            }
-            frames.into()
-        };
-        Arc::clone(self.known.entry(key).or_insert_with(find))
+        if let Some(known) = self.known.get(&key) {
+            return Arc::clone(known);
+        }
+        let mut frames = vec![Frame {
+            name: "".into(),
+            filename: site.file().into(),
+            line: site.line(),
+        }];
+        if let Some(stack) = stack {
+            frames.extend(callers(&stack.to_string(), site));
+        }
+        let mut frames: Arc<[Frame]> = frames.into();
+        match self.unique.get(&frames) {
+            Some(equal) => frames = Arc::clone(equal),
+            None => drop(self.unique.insert(Arc::clone(&frames))),
+        }
+        self.known.insert(key, Arc::clone(&frames));
+        frames
     }
 }
 
@@ -114,7 +122,9 @@ mod tests {
             &brief,
             &cache.frames(&Context::capture(site, false))
         ));
-        let stack = cache.frames(&Context::capture(site, true));
+        let stacks = [(); 2].map(|()| cache.frames(&Context::capture(site, true)));
+        assert!(Arc::ptr_eq(&stacks[0], &stacks[1]), "{stacks:?}");
+        let stack = &stacks[0];
         assert_eq!(stack[0], brief[0]);
         let first = &*stack[1].name;
         assert!(first.contains("frames_tell_the_place"), "{stack:?}");
@@ -134,7 +144,7 @@ mod tests {
         let expected = [
             format!("./{file}:{line} app::make"),
             "./src/main.rs:4 main".to_owned(),
-            ":0 start".to_owned(),
+            "start".to_owned(),
         ];
         assert_eq!(texts, expected);
         assert_eq!(callers("garbage\n 5: a\n at :\n at", site).len(), 1);

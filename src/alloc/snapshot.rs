@@ -223,10 +223,10 @@ pub struct Frame {
 
 impl fmt::Display for Frame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.filename, self.line)?;
-        match &*self.name {
-            "" => Ok(()),
-            name => write!(f, " {name}"),
+        match (&*self.filename, &*self.name) {
+            ("", name) => f.write_str(name),
+            (file, "") => write!(f, "{file}:{}", self.line),
+            (file, name) => write!(f, "{file}:{} {name}", self.line),
         }
     }
 }
@@ -273,6 +273,18 @@ mod tests {
             segment.active_size,
         );
         assert_eq!(sums, (601, 1024, 1536));
+    }
+
+    #[test]
+    fn a_frame_tells_what_is_known_of_it() {
+        let frame = |name: &'static str, filename: &'static str| Frame {
+            name: name.into(),
+            filename: filename.into(),
+            line: 3,
+        };
+        assert_eq!(frame("f", "a.rs").to_string(), "a.rs:3 f");
+        assert_eq!(frame("", "a.rs").to_string(), "a.rs:3");
+        assert_eq!(frame("f", "").to_string(), "f");
     }
 
     #[test]
