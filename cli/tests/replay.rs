@@ -44,7 +44,9 @@ fn every_golden_trace_is_equal_to_the_last_statistic() {
     let scratch = Scratch::new("golden");
     let folder = std::fs::read_dir(data("../tests/data/traces")).unwrap();
     let files = folder.map(|entry| entry.unwrap().path());
-    let traces: Vec<PathBuf> = files.filter(|path| path.extension().is_some()).collect();
+    let traces: Vec<PathBuf> = files
+        .filter(|path| path.extension().is_some_and(|ext| ext == "jsonl"))
+        .collect();
     assert!(traces.len() >= 34, "{} traces", traces.len());
     for trace in traces {
         let outcome = replay(&scratch, &trace, "--check").ok();
