@@ -62,7 +62,7 @@ fn copies() {
 #[test]
 fn memory_that_is_not_coherent_is_flushed_and_invalidated() {
     let test = "memory_that_is_not_coherent_is_flushed_and_invalidated";
-    over_the_shim(test, &[("NON_COHERENT", "cached")], || {
+    over_the_shim(test, &[("MEMORY", "non_coherent")], || {
         let _runtime = TestRuntime::new(builder());
         copies();
     });
@@ -74,7 +74,7 @@ fn copies_on_queues_that_finish_late_and_out_of_order_meet_no_memory_in_use() {
     let settings = [
         ("QUEUES", "4"),
         ("DELAY_US", "300"),
-        ("NON_COHERENT", "cached"),
+        ("MEMORY", "non_coherent"),
     ];
     over_the_shim(test, &settings, || {
         let _deadline = Deadline::new(test, 240);

@@ -542,15 +542,15 @@ fn the_host_writes_and_reads_mapped_memory_itself_where_nothing_uses_it() {
     on_each_device("the_host_writes_and_reads_mapped_memory_itself", |test| {
         let (entry, _runtime) = counted(test);
         let words = Buffer::from_slice(&[1u32; 1000]).unwrap();
-        // Both software drivers have one kind of memory, which the host reaches.
-        assert_eq!(entry.calls("vkQueueSubmit"), 0);
+        // The software drivers have one kind of memory, which the host reaches, unless it is hidden.
+        let is_apart = std::env::var_os("VKACCEL_SHIM_MEMORY").is_some();
+        assert_eq!(entry.calls("vkQueueSubmit") > 0, is_apart);
         assert_eq!(words.to_vec().unwrap(), [1; 1000]);
-        assert_eq!(entry.calls("vkCmdCopyBuffer"), 0);
         words.fill(2).unwrap();
         assert_eq!(words.to_vec().unwrap(), [2; 1000]);
         words.write(&[3; 1000]).unwrap();
         assert_eq!(words.view(10..20).unwrap().to_vec().unwrap(), [3; 10]);
-        assert_eq!(entry.calls("vkCmdCopyBuffer"), 0);
+        assert_eq!(entry.calls("vkCmdCopyBuffer") > 0, is_apart);
     });
 }
 

@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use crate::faults::Rule;
+use crate::loose::Kind;
 
 /// A family that the driver does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,8 +43,8 @@ pub(crate) struct Config {
     pub(crate) heap_bytes: Option<u64>,
     /// What others hold of each heap.
     pub(crate) heap_others_bytes: u64,
-    /// Whether a further memory type is the only cached one, and not coherent.
-    pub(crate) is_loose: bool,
+    /// The memory type that is shown beside the driver's, if any.
+    pub(crate) further: Option<Kind>,
     pub(crate) rules: Vec<Rule>,
     pub(crate) lost_counter: LostCounter,
 }
@@ -100,6 +101,7 @@ impl Config {
             ("compute", ExtraFamily::Compute),
         ];
         let counters = [("max", LostCounter::Max), ("error", LostCounter::Error)];
+        let kinds = [("non_coherent", Kind::NonCoherent), ("apart", Kind::Host)];
         let heap_bytes = settings.number("HEAP_BYTES", 0)?;
         Ok(Self {
             queues: settings.number("QUEUES", 1)?.max(1),
@@ -113,9 +115,7 @@ impl Config {
             max_storage_bytes: settings.number("MAX_STORAGE_BYTES", u64::MAX)?,
             heap_bytes: (heap_bytes > 0).then_some(heap_bytes),
             heap_others_bytes: settings.number("HEAP_OTHERS_BYTES", 0)?,
-            is_loose: settings
-                .word("NON_COHERENT", &[("cached", true)])?
-                .unwrap_or_default(),
+            further: settings.word("MEMORY", &kinds)?,
             rules: Rule::read_all(&settings.text("FAIL").unwrap_or_default())?,
             lost_counter: settings
                 .word("LOST_COUNTER", &counters)?
@@ -154,7 +154,7 @@ mod tests {
             ("DELAY_US", "1500"),
             ("HEAP_BYTES", "1048576"),
             ("LOST_COUNTER", "error"),
-            ("NON_COHERENT", "cached"),
+            ("MEMORY", "non_coherent"),
         ])
         .unwrap();
         assert_eq!(config.queues, 4);
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(config.delay, Duration::from_micros(1500));
         assert_eq!(config.heap_bytes, Some(1 << 20));
         assert_eq!(config.lost_counter, LostCounter::Error);
-        assert!(config.is_loose);
+        assert_eq!(config.further, Some(Kind::NonCoherent));
     }
 
     #[test]

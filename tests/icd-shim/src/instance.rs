@@ -10,7 +10,7 @@ use std::sync::Arc;
 use ash::vk;
 
 use crate::heap::Heaps;
-use crate::loose::Loose;
+use crate::loose::{Kind, Loose};
 use crate::sync::Registry;
 use crate::{VoidFunction, config, device, driver, table};
 
@@ -134,16 +134,19 @@ fn register(instance: &ash::Instance, raw: vk::PhysicalDevice) {
     // SAFETY: as above.
     let memory = unsafe { instance.get_physical_device_memory_properties(raw) };
     let types = memory.memory_types_as_slice();
-    let loose = Loose::new(types).filter(|_| config.is_loose);
-    let of_loose = loose.map(|loose| &types[loose.real as usize]);
+    let loose = config.further.and_then(|kind| Loose::new(types, kind));
+    let of_loose = loose.map(|loose| match loose.kind {
+        Kind::NonCoherent => types[loose.real as usize].heap_index,
+        Kind::Host => memory.memory_heap_count,
+    });
     let physical = Physical {
         raw,
         instance: instance.clone(),
         families,
         type_heaps: types
             .iter()
-            .chain(of_loose)
             .map(|kind| kind.heap_index)
+            .chain(of_loose)
             .collect(),
         loose,
         heaps: Heaps::new(config.heap_bytes, config.heap_others_bytes),

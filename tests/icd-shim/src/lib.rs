@@ -22,7 +22,7 @@
 //! | `VKACCEL_SHIM_MAX_BUFFER_BYTES` | limit of one buffer |
 //! | `VKACCEL_SHIM_MAX_STORAGE_BYTES` | limit of one storage buffer's bound range |
 //! | `VKACCEL_SHIM_HEAP_BYTES` | the size of each heap; there is a memory budget then |
-//! | `VKACCEL_SHIM_NON_COHERENT` | `cached`: only a further memory type is cached, which is not coherent |
+//! | `VKACCEL_SHIM_MEMORY` | a further memory type. `non_coherent`: the only cached one, which is not coherent; `apart`: the only one that the host reaches, in a heap of its own, as on a card |
 //! | `VKACCEL_SHIM_HEAP_OTHERS_BYTES` | what other programs hold of each heap; 0 if unset |
 //! | `VKACCEL_SHIM_FAIL` | what fails, and when: see below |
 //!

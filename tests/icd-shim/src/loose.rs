@@ -25,6 +25,16 @@ pub(crate) struct Loose {
     pub(crate) shown: u32,
     /// The driver's type behind it.
     pub(crate) real: u32,
+    pub(crate) kind: Kind,
+}
+
+/// What is told of the further type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// It is cached and not coherent, and the others are not cached.
+    NonCoherent,
+    /// It is the only one that the host reaches, and lies in a heap of its own, as on a card.
+    Host,
 }
 
 const HOST: vk::MemoryPropertyFlags = vk::MemoryPropertyFlags::from_raw(
@@ -34,7 +44,7 @@ const HOST: vk::MemoryPropertyFlags = vk::MemoryPropertyFlags::from_raw(
 
 impl Loose {
     /// Beside the driver's types, if the host sees one of them.
-    pub(crate) fn new(types: &[vk::MemoryType]) -> Option<Self> {
+    pub(crate) fn new(types: &[vk::MemoryType], kind: Kind) -> Option<Self> {
         let real = types
             .iter()
             .position(|kind| kind.property_flags.contains(HOST))?;
@@ -42,11 +52,38 @@ impl Loose {
         Some(Self {
             shown: number(types.len()).filter(|&index| index < 32)?,
             real: number(real)?,
+            kind,
         })
     }
 
-    /// Shows the type, which is the only cached one.
+    /// Shows the type.
     pub(crate) fn show(self, memory: &mut vk::PhysicalDeviceMemoryProperties) {
+        match self.kind {
+            Kind::NonCoherent => self.show_non_coherent(memory),
+            Kind::Host => self.show_host(memory),
+        }
+    }
+
+    fn show_host(self, memory: &mut vk::PhysicalDeviceMemoryProperties) {
+        let host = HOST | vk::MemoryPropertyFlags::HOST_CACHED;
+        for other in &mut memory.memory_types[..self.shown as usize] {
+            other.property_flags &= !host;
+        }
+        let heap = memory.memory_heap_count;
+        let real_heap = memory.memory_types[self.real as usize].heap_index;
+        memory.memory_heaps[heap as usize] = vk::MemoryHeap {
+            size: memory.memory_heaps[real_heap as usize].size,
+            flags: vk::MemoryHeapFlags::empty(),
+        };
+        memory.memory_heap_count = heap + 1;
+        memory.memory_types[self.shown as usize] = vk::MemoryType {
+            property_flags: host,
+            heap_index: heap,
+        };
+        memory.memory_type_count = self.shown + 1;
+    }
+
+    fn show_non_coherent(self, memory: &mut vk::PhysicalDeviceMemoryProperties) {
         let cached = vk::MemoryPropertyFlags::HOST_CACHED;
         let mut kind = memory.memory_types[self.real as usize];
         kind.property_flags &= !vk::MemoryPropertyFlags::HOST_COHERENT;

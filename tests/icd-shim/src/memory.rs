@@ -7,7 +7,7 @@
 use ash::vk;
 
 use crate::chain::find;
-use crate::loose::Shadow;
+use crate::loose::{Kind, Shadow};
 use crate::sync::lock;
 use crate::{config, device, family};
 
@@ -48,8 +48,10 @@ pub(crate) unsafe extern "system" fn allocate(
     let mut shadow = None;
     if let Some(loose) = loose {
         request.memory_type_index = loose.real;
-        shadow = Shadow::new(request.allocation_size);
-        if shadow.is_none() {
+        if loose.kind == Kind::NonCoherent {
+            shadow = Shadow::new(request.allocation_size);
+        }
+        if shadow.is_none() && loose.kind == Kind::NonCoherent {
             physical.heaps.give(heap, bytes);
             return vk::Result::ERROR_OUT_OF_HOST_MEMORY;
         }
