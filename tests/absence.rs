@@ -42,6 +42,8 @@ fn expect_absence(kind: ErrorKind) {
     assert_eq!(vkaccel::current_accelerator(false), Some(Device::any()));
     vkaccel::set_device_index(-1).unwrap();
     vkaccel::synchronize(None).unwrap();
+    vkaccel::random::manual_seed(1).unwrap();
+    vkaccel::random::manual_seed_all(1).unwrap();
     assert!(vkaccel::device_index(None).is_ok());
 
     let runtime = Runtime::current();
@@ -51,6 +53,10 @@ fn expect_absence(kind: ErrorKind) {
         ("zeroed", Buffer::<u8>::zeroed(1).map(drop)),
         ("no bytes at all", Buffer::<u8>::zeroed(0).map(drop)),
         ("Stream::new", Stream::new(None).map(drop)),
+        (
+            "initial_seed",
+            vkaccel::random::initial_seed(None).map(drop),
+        ),
         ("current_stream", vkaccel::current_stream(None).map(drop)),
         (
             "current_device_index",

@@ -223,6 +223,20 @@ fn trials_are_those_of_the_reference_at_every_place_and_length() {
 }
 
 #[test]
+fn a_fill_of_more_workgroups_than_one_row_has_is_that_of_the_reference() {
+    on_each_device("a_fill_of_more_workgroups", |_| {
+        // A workgroup makes 256 trials, and a row has 2^15 workgroups.
+        let len = (256 << 15) + 1003;
+        let generator = Generator::new(5, None).unwrap();
+        let trials = Buffer::<u8>::uninit(len).unwrap();
+        generator.fill_bernoulli(&trials, 0.5).unwrap();
+        let mut expected = vec![0; len];
+        Philox::new(5).fill_bernoulli(&mut expected, 0.5).unwrap();
+        assert!(trials.to_vec().unwrap() == expected);
+    });
+}
+
+#[test]
 fn numbers_are_the_same_without_wide_integers_and_other_features() {
     let without = || {
         let all = Feature::ALL.iter().copied();
