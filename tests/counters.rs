@@ -199,7 +199,7 @@ fn counters_begin_anew_with_a_device() {
         let mut seen = Vec::new();
         for _ in 0..2 {
             let runtime = TestRuntime::new(support::builder());
-            drop(Stream::new(0).unwrap().upload(&[1u32; 10]).unwrap());
+            drop(Stream::new(0).unwrap().zeroed::<u32>(10).unwrap());
             vkaccel::synchronize(0).unwrap();
             let done = counters(&runtime);
             seen.push((done.transfers, done.host_waits_asked));

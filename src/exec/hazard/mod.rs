@@ -8,13 +8,15 @@
 //!
 //! - Every barrier makes all earlier writes visible to the storage accesses of kernels and to
 //!   transfers, whatever the command behind it is: only so may the list be cleared. The *late*
-//!   readers (uniform reads, indirect arguments, the host) are rare, and each costs something in
-//!   some driver, so a barrier names them only when the command behind it is one. What they have
-//!   not seen yet is kept in a second list, of writes alone.
+//!   readers (uniform reads, indirect arguments) are rare, and each costs something in some driver,
+//!   so a barrier names them only when the command behind it is one. What they have not seen yet is
+//!   kept in a second list, of writes alone.
+//! - A host read always gets a barrier: what it reads may have been written by another stream, which
+//!   is ordered with this one, but made visible to the device alone.
 //! - Launches that the program has declared to be independent of each other (a *scope*) are only
 //!   compared with what was there before the scope; any other command in between begins a new one.
 //! - Uses of one command never conflict with each other: a kernel may read what it writes.
-//! - The host's own accesses are listed nowhere. A submission makes host writes visible by itself,
+//! - The host's own accesses are listed nowhere: a submission makes host writes visible by itself,
 //!   and a host read is over before the host lets its memory be written again.
 
 #[cfg(test)]
@@ -96,7 +98,10 @@ impl Planner {
     /// A barrier that is returned must be recorded even if the command then is not: the list has
     /// been cleared for it.
     pub(crate) fn access(&mut self, uses: &[Use]) -> Option<Barrier> {
-        let needed = self.has_conflict(uses) || self.is_read_late(uses) || !self.has_room(uses);
+        let needed = self.has_conflict(uses)
+            || self.is_read_late(uses)
+            || uses.iter().any(Use::is_read_by_host)
+            || !self.has_room(uses);
         let barrier = needed.then(|| self.barrier_before(uses));
         for use_ in uses.iter().filter(|use_| use_.is_listed()) {
             self.list(use_, 0);
@@ -155,8 +160,6 @@ impl Planner {
     /// stream whose barriers may not have come to the device.
     pub(crate) fn barrier_all(&mut self) -> Barrier {
         self.clear();
-        self.unseen_anywhere = Stages::HOST;
-        self.unseen_writers = Stages::ALWAYS;
         Barrier::ALL
     }
 
@@ -219,19 +222,23 @@ impl Planner {
     /// The barrier before a command with these uses; what was listed becomes history.
     #[cold]
     fn barrier_before(&mut self, uses: &[Use]) -> Barrier {
-        let readers = uses
+        let reads = uses
             .iter()
             .filter(|use_| !use_.is_empty())
-            .fold(Stages::NONE, |all, use_| all.union(use_.scope.reads))
-            .intersection(Stages::LATE);
+            .fold(Stages::NONE, |all, use_| all.union(use_.scope.reads));
+        let readers = reads.intersection(Stages::LATE);
+        let host = reads.intersection(Stages::HOST);
         let mut src = self.since;
+        if !host.is_empty() {
+            src.writes = src.writes.union(Stages::ALWAYS);
+        }
         if !readers.is_empty() {
             src.writes = src.writes.union(self.unseen_writers);
             self.mark_seen(readers);
         }
         self.retire(readers);
         let dst = Scope {
-            reads: Stages::ALWAYS.union(readers),
+            reads: Stages::ALWAYS.union(readers).union(host),
             writes: Stages::ALWAYS,
         };
         Barrier { src, dst }

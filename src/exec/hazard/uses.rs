@@ -21,7 +21,7 @@ impl Stages {
     /// What every barrier makes memory visible to.
     pub(super) const ALWAYS: Self = Self::COMPUTE.union(Self::TRANSFER);
     /// What a barrier makes memory visible to when the command behind it reads so.
-    pub(super) const LATE: Self = Self::UNIFORM.union(Self::INDIRECT).union(Self::HOST);
+    pub(super) const LATE: Self = Self::UNIFORM.union(Self::INDIRECT);
 
     /// The stages of either set.
     pub(crate) const fn union(self, other: Self) -> Self {
@@ -147,6 +147,11 @@ impl Use {
         !self.is_empty() && !self.scope.stages().without(Stages::HOST).is_empty()
     }
 
+    /// Whether the host reads it.
+    pub(super) fn is_read_by_host(&self) -> bool {
+        !self.is_empty() && self.scope.reads.contains(Stages::HOST)
+    }
+
     pub(super) fn overlaps(&self, other: &Self) -> bool {
         self.segment == other.segment && self.lo.max(other.lo) < self.hi.min(other.hi)
     }
@@ -197,9 +202,7 @@ pub(crate) struct Barrier {
 }
 
 impl Barrier {
-    /// Between all that the device does before it and behind it.
-    ///
-    /// What the host reads was copied for it by the very stream that waits, so it is left to a barrier
+    /// Between all that the device does before it and behind it; what the host reads gets a barrier
     /// of its own.
     pub(crate) const ALL: Self = {
         let device = Stages::ALWAYS
