@@ -15,7 +15,7 @@ use support::slow::Slow;
 use support::{TestRuntime, on_each_device};
 use vkaccel::memory::{
     empty_host_cache, host_memory_limit, host_memory_stats, reset_accumulated_host_memory_stats,
-    reset_peak_host_memory_stats, runtime_memory, set_host_memory_limit,
+    reset_peak_host_memory_stats, set_host_memory_limit,
 };
 use vkaccel::{Buffer, Details, ErrorKind, HostMemoryStats, PinnedBuffer, Result, Runtime, Stream};
 
@@ -538,100 +538,5 @@ fn memory_of_the_program_is_imported_where_the_device_can() {
         drop(counted);
         assert!(entry.leaked().is_empty(), "{:?}", entry.leaked());
         drop(pages);
-    });
-}
-
-#[test]
-fn what_the_runtime_copies_through_has_a_ledger_of_its_own() {
-    on_each_device("the_ledger", |_| {
-        assert_eq!(runtime_memory(0).unwrap().staging_bytes, 0);
-        let buffer = Buffer::from_slice(&[1u8; MIB]).unwrap();
-        let ledger = runtime_memory(0).unwrap();
-        assert!((MIB..2 * MIB).contains(&usize::try_from(ledger.staging_bytes).unwrap()));
-        vkaccel::synchronize(None).unwrap();
-        empty_host_cache().unwrap();
-        // What stays is for a device that is full.
-        assert_eq!(runtime_memory(0).unwrap().staging_bytes, 64 << 10);
-        drop(buffer);
-        assert_eq!(
-            runtime_memory(5).unwrap_err().kind(),
-            ErrorKind::InvalidDevice
-        );
-    });
-}
-
-#[test]
-fn a_large_upload_goes_through_bounded_staging() {
-    on_each_device("a_large_upload", |test| {
-        let (entry, _counted) = counted(test);
-        let stream = Stream::new(0).unwrap();
-        let slow = Slow::new(&stream);
-        let data = numbers(20 * MIB);
-        let buffer = stream.uninit::<u32>(data.len()).unwrap();
-        let before = entry.calls("vkAllocateMemory");
-        // Longer than the host takes to fill all staging.
-        for _ in 0..8 {
-            slow.launch(&stream);
-        }
-        stream.write(&buffer, &data).unwrap();
-        assert_eq!(stream.to_vec(&buffer).unwrap(), data);
-        // It waited for its own oldest piece, and that is counted.
-        assert!(Runtime::current().counters().host_waits_staging > 0);
-        // At most 32 MiB in chunks of 4.
-        let chunks = entry.calls("vkAllocateMemory") - before;
-        assert!((1..=8).contains(&chunks), "{chunks}");
-    });
-}
-
-#[test]
-fn a_device_without_memory_for_staging_is_written_and_read_nevertheless() {
-    on_each_device("without_memory_for_staging", |test| {
-        let _deadline = Deadline::new("without_memory_for_staging", 120);
-        let (entry, _counted) = counted(test);
-        let buffer = Buffer::<u32>::uninit(MIB).unwrap();
-        entry.fail_all(
-            "vkAllocateMemory",
-            ash::vk::Result::ERROR_OUT_OF_DEVICE_MEMORY,
-        );
-        let data = numbers(MIB);
-        buffer.write(&data).unwrap();
-        assert_eq!(buffer.to_vec().unwrap(), data);
-        // Copies onto themselves, and fills with a pattern that is no word, are staged too.
-        buffer
-            .view(1..)
-            .unwrap()
-            .copy_from(buffer.view(..MIB - 1).unwrap())
-            .unwrap();
-        assert_eq!(buffer.view(1..).unwrap().to_vec().unwrap(), data[..MIB - 1]);
-        let wide = buffer.cast::<[u8; 16]>().unwrap();
-        let pattern: [u8; 16] = core::array::from_fn(|index| u8::try_from(index).unwrap());
-        wide.fill(pattern).unwrap();
-        assert!(wide.to_vec().unwrap().iter().all(|seen| *seen == pattern));
-        // Threads share what little there is.
-        let current = Runtime::current();
-        thread::scope(|scope| {
-            for _ in 0..3 {
-                scope.spawn(|| {
-                    let _entered = current.enter();
-                    let stream = Stream::new(0).unwrap();
-                    for _ in 0..20 {
-                        let seen = stream.to_vec(&wide).unwrap();
-                        assert!(seen.iter().all(|one| *one == pattern));
-                    }
-                });
-            }
-        });
-    });
-}
-
-#[test]
-fn a_fill_with_a_long_pattern_repeats_it() {
-    on_each_device("a_fill_with_a_long_pattern", |_| {
-        let row =
-            |row: usize| core::array::from_fn(|byte| u8::try_from((row * 7 + byte) % 251).unwrap());
-        let pattern: [[u8; 4096]; 32] = core::array::from_fn(row);
-        let buffer = Buffer::<[[u8; 4096]; 32]>::zeroed(3).unwrap();
-        buffer.fill(pattern).unwrap();
-        assert!(buffer.to_vec().unwrap().iter().all(|seen| *seen == pattern));
     });
 }

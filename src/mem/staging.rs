@@ -47,14 +47,11 @@ pub(crate) struct Piece {
 }
 
 impl Staging {
-    /// Staging with a little memory of its own, so that a device that is full can still be read;
-    /// without, where the host reads the device's memory itself.
+    /// Staging with a little memory of its own, so that a device that is full can still be written
+    /// and read; where the host reaches the device's memory, too, as it can't while that is in use.
     pub(crate) fn new(device: &Arc<Device>) -> Result<Arc<Self>> {
         let mut ring = Ring::new();
-        let memory = device.plan().memory.best(MemoryRole::Device);
-        if !(memory.is_mappable() && memory.is_cached()) {
-            ring.reserve(Segment::new(device, CHUNK_MIN, ROLE)?);
-        }
+        ring.reserve(Segment::new(device, CHUNK_MIN, ROLE)?);
         Ok(Arc::new(Self {
             ring: Mutex::new(ring),
             let_go: Condvar::default(),
