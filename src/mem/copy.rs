@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::block::Range;
 use super::direct;
 use super::fill;
-use super::host::DeviceHost;
+use super::host::{DeviceHost, is_exhaustion};
 use super::overlap::{self, CopyStep};
 use super::pinned::{Copying, Pinned};
 use super::ring::CHUNK_MIN;
@@ -49,7 +49,16 @@ pub(crate) fn upload(
     }
     let mut rest = bytes;
     while !rest.is_empty() {
-        let piece = staging.take(stream, rest.len() as u64)?;
+        let piece = match staging.take(stream, rest.len() as u64) {
+            Ok(piece) => piece,
+            Err(error) if is_exhaustion(&error) => {
+                // What the host reaches itself only has to be free.
+                stream.newest().wait_for_staging()?;
+                let written = direct::write(dst, rest)?;
+                return if written { Ok(()) } else { Err(error) };
+            }
+            Err(error) => return Err(error),
+        };
         let (now, later) = rest.split_at(piece.len());
         piece.fill(now)?;
         dst.len = now.len() as u64;
@@ -306,7 +315,15 @@ pub(crate) fn fill(
         if pattern.len() as u64 > CHUNK_MIN {
             return fill_by_uploads(stream, staging, dst, pattern);
         }
-        let piece = staging.take(stream, plan.block.len() as u64)?;
+        let piece = match staging.take(stream, plan.block.len() as u64) {
+            Ok(piece) => piece,
+            Err(error) if is_exhaustion(&error) => {
+                // Whole patterns, in few pieces.
+                let count = 1 + plan.block.len() / pattern.len();
+                return fill_by_uploads(stream, staging, dst, &pattern.repeat(count));
+            }
+            Err(error) => return Err(error),
+        };
         if piece.len() < plan.block.len() {
             plan = fill::plan_within(dst.start, dst.len, pattern, piece.len() as u64);
         }

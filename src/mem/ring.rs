@@ -86,6 +86,8 @@ pub(crate) enum RingStep<S, T> {
     Wait(T),
     /// Others hold all there is; ask again when one of them lets go.
     Busy,
+    /// There is nothing, and the driver has nothing.
+    Exhausted,
 }
 
 impl<S: Clone, T: Clone> Ring<S, T> {
@@ -149,8 +151,14 @@ impl<S: Clone, T: Clone> Ring<S, T> {
         }
         match self.oldest(|_| wish.refused) {
             Some(ticket) => RingStep::Wait(ticket),
+            None if self.chunks.is_empty() && wish.refused => RingStep::Exhausted,
             None => RingStep::Busy,
         }
+    }
+
+    /// Whether it has the chunk that stays.
+    pub(crate) fn has_reserve(&self) -> bool {
+        self.chunks.iter().any(|chunk| chunk.is_reserve)
     }
 
     /// Sets the bytes of a new chunk aside, where the bound leaves them.

@@ -58,6 +58,7 @@ impl Sim {
                     self.done = ticket;
                 }
                 RingStep::Busy => return None,
+                RingStep::Exhausted => panic!("nothing is left"),
             }
         }
     }
@@ -147,6 +148,21 @@ fn the_reserve_serves_where_the_driver_has_nothing() {
     assert_eq!(sim.take(2, 100), None);
     sim.ring.let_go(held.chunk);
     assert!(sim.take(2, 100).is_some());
+}
+
+#[test]
+fn without_any_memory_there_is_nothing_to_wait_for() {
+    let mut ring = Ring::<u32, u64>::new();
+    let mut wish = Wish::new(1, 100);
+    let mut take =
+        |ring: &mut Ring<u32, u64>, wish: &Wish| ring.take(wish, &|_| true, &mut Vec::new());
+    assert_eq!(take(&mut ring, &wish), RingStep::Create(CHUNK_MIN));
+    ring.refused(CHUNK_MIN);
+    wish.refused = true;
+    assert_eq!(take(&mut ring, &wish), RingStep::Exhausted);
+    assert!(!ring.has_reserve() && ring.held() == 0);
+    ring.reserve(0);
+    assert!(matches!(take(&mut ring, &wish), RingStep::Done(_)));
 }
 
 #[test]

@@ -47,11 +47,15 @@ pub(crate) struct Piece {
 }
 
 impl Staging {
-    /// Staging with a little memory of its own, so that a device that is full can still be written
-    /// and read; where the host reaches the device's memory, too, as it can't while that is in use.
+    /// Staging with a little memory that stays, so that a device that is full can still be written
+    /// and read. Where the host does that itself, if nothing uses the memory, it is made when it is
+    /// needed first.
     pub(crate) fn new(device: &Arc<Device>) -> Result<Arc<Self>> {
         let mut ring = Ring::new();
-        ring.reserve(Segment::new(device, CHUNK_MIN, ROLE)?);
+        let memory = device.plan().memory.best(MemoryRole::Device);
+        if !(memory.is_mappable() && memory.is_cached()) {
+            ring.reserve(Segment::new(device, CHUNK_MIN, ROLE)?);
+        }
         Ok(Arc::new(Self {
             ring: Mutex::new(ring),
             let_go: Condvar::default(),
@@ -91,6 +95,7 @@ impl Staging {
 
     /// A piece, or what to wait for: a ticket, or that somebody lets go.
     fn step(self: &Arc<Self>, wish: &mut Wish) -> Result<Result<Piece, Option<Ticket>>> {
+        self.reserve();
         let mut refusal = None;
         loop {
             let mut released = Vec::new();
@@ -118,14 +123,26 @@ impl Staging {
                     }
                 },
                 RingStep::Wait(ticket) => return Ok(Err(Some(ticket))),
-                RingStep::Busy if self.ring.lock().held() == 0 => {
-                    // Nobody has anything to let go of.
-                    match refusal {
-                        Some(error) => return Err(error),
-                        None => wish.refused = false,
-                    }
-                }
                 RingStep::Busy => return Ok(Err(None)),
+                RingStep::Exhausted => match refusal {
+                    Some(error) => return Err(error.context("no memory to copy through")),
+                    // It was refused in an earlier step; there may be some now.
+                    None => wish.refused = false,
+                },
+            }
+        }
+    }
+
+    /// Makes the memory that stays, if it is not there yet and the driver has it.
+    fn reserve(&self) {
+        if self.ring.lock().has_reserve() {
+            return;
+        }
+        if let Ok(segment) = Segment::new(&self.device, CHUNK_MIN, ROLE) {
+            let mut ring = self.ring.lock();
+            // Another thread may have been here meanwhile.
+            if !ring.has_reserve() {
+                ring.reserve(segment);
             }
         }
     }
