@@ -8,7 +8,7 @@ use std::thread;
 
 use support::deadline::Deadline;
 use support::entry::Entry;
-use support::slow::Slow;
+use support::entry::hold::Hold;
 use support::{TestRuntime, on_each_device};
 use vkaccel::memory::{empty_host_cache, runtime_memory};
 use vkaccel::{Buffer, ErrorKind, Runtime, Stream};
@@ -29,23 +29,22 @@ fn counted(test: &TestRuntime) -> (Entry, TestRuntime) {
     (entry, runtime)
 }
 
-/// A buffer that queued work uses for a while, so that the host can't write it itself.
-fn busy(stream: &Stream, slow: &Slow, len: usize) -> Buffer<u32> {
+/// A buffer that queued work seems to use until somebody waits for it, so that the host can't write it
+/// itself.
+fn busy(stream: &Stream, len: usize) -> Buffer<u32> {
     let buffer = stream.uninit::<u32>(len).unwrap();
-    for _ in 0..8 {
-        slow.launch(stream);
-    }
     stream.fill(&buffer, 0).unwrap();
     buffer
 }
 
 #[test]
 fn what_the_runtime_copies_through_has_a_ledger_of_its_own() {
-    on_each_device("the_ledger", |_| {
+    on_each_device("the_ledger", |test| {
+        let (entry, _counted) = counted(test);
         assert_eq!(runtime_memory(0).unwrap().staging_bytes, 0);
         let stream = Stream::new(0).unwrap();
-        let slow = Slow::new(&stream);
-        let buffer = busy(&stream, &slow, MIB / 4);
+        let _hold = Hold::new(&entry);
+        let buffer = busy(&stream, MIB / 4);
         let before = runtime_memory(0).unwrap().staging_bytes;
         stream.write(&buffer, &numbers(MIB / 4)).unwrap();
         let used = runtime_memory(0).unwrap().staging_bytes;
@@ -66,9 +65,9 @@ fn a_large_upload_goes_through_bounded_staging() {
     on_each_device("a_large_upload", |test| {
         let (entry, _counted) = counted(test);
         let stream = Stream::new(0).unwrap();
-        let slow = Slow::new(&stream);
+        let _hold = Hold::new(&entry);
         let data = numbers(20 * MIB);
-        let buffer = busy(&stream, &slow, data.len());
+        let buffer = busy(&stream, data.len());
         let before = entry.calls("vkAllocateMemory");
         stream.write(&buffer, &data).unwrap();
         assert_eq!(stream.to_vec(&buffer).unwrap(), data);
@@ -86,10 +85,10 @@ fn a_device_without_memory_for_staging_is_written_and_read_nevertheless() {
         let _deadline = Deadline::new("without_memory_for_staging", 120);
         let (entry, _counted) = counted(test);
         let stream = Stream::new(0).unwrap();
-        let slow = Slow::new(&stream);
-        let buffer = busy(&stream, &slow, MIB);
+        let _hold = Hold::new(&entry);
+        let buffer = busy(&stream, MIB);
         // What stays is there from the first staged copy on, at the latest.
-        let pair = busy(&stream, &slow, 2);
+        let pair = busy(&stream, 2);
         stream.write(&pair, &[1, 2]).unwrap();
         entry.fail_all(
             "vkAllocateMemory",
@@ -135,8 +134,8 @@ fn what_nothing_can_be_staged_for_is_written_once_it_is_free_or_refused() {
         let _deadline = Deadline::new("nothing_can_be_staged", 120);
         let (entry, _counted) = counted(test);
         let stream = Stream::new(0).unwrap();
-        let slow = Slow::new(&stream);
-        let buffer = busy(&stream, &slow, 3000);
+        let _hold = Hold::new(&entry);
+        let buffer = busy(&stream, 3000);
         if runtime_memory(0).unwrap().staging_bytes > 0 {
             return support::skip_part("nothing_can_be_staged", "the device keeps staging memory");
         }
@@ -151,7 +150,7 @@ fn what_nothing_can_be_staged_for_is_written_once_it_is_free_or_refused() {
         assert_eq!(refused.unwrap_err().kind(), ErrorKind::OutOfMemory);
         assert_eq!(stream.to_vec(&buffer).unwrap(), numbers(3000));
         let wide = buffer.cast::<[u32; 3]>().unwrap();
-        slow.launch(&stream);
+        stream.fill(&wide, [7; 3]).unwrap();
         stream.fill(&wide, [1, 2, 3]).unwrap();
         assert_eq!(stream.to_vec(&wide).unwrap(), [[1, 2, 3]; 1000]);
     });

@@ -83,8 +83,9 @@ impl Hold {
     /// The arguments of a call that has not returned.
     unsafe fn note_submits(&self, args: &args::QueueSubmit) {
         for place in 0..args.1 as usize {
+            let info = args.2.wrapping_add(place);
             // SAFETY: there are so many, as Vulkan was called.
-            let info = unsafe { &*args.2.add(place) };
+            let info = unsafe { &*info };
             let mut next = info.p_next.cast::<vk::BaseInStructure<'_>>();
             while !next.is_null() {
                 // SAFETY: a chain of structures that all start so.
@@ -110,10 +111,12 @@ impl Hold {
         // SAFETY: as Vulkan was called.
         let info = unsafe { &*args.1 };
         for place in 0..info.semaphore_count as usize {
+            let semaphore = info.p_semaphores.wrapping_add(place);
             // SAFETY: there are so many, as Vulkan was called.
-            let semaphore = unsafe { *info.p_semaphores.add(place) };
+            let semaphore = unsafe { *semaphore };
+            let value = info.p_values.wrapping_add(place);
             // SAFETY: as above.
-            let value = unsafe { *info.p_values.add(place) };
+            let value = unsafe { *value };
             self.with(|state| state.see(semaphore, value));
         }
     }
