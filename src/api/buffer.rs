@@ -85,15 +85,14 @@ impl<T: Pod> Buffer<T> {
     /// Memory on the stream's device.
     #[track_caller]
     pub(super) fn allocate(stream: &Stream, len: usize) -> Result<Self> {
-        let (core, opened) = stream.open()?;
+        let home = stream.home()?;
         let bytes = (len as u64).checked_mul(size_of::<T>() as u64);
         // Sizes in bytes must fit the host's own, so that they never wrap anywhere.
         let bytes = bytes.filter(|&bytes| usize::try_from(bytes).is_ok());
         let bytes = bytes.ok_or_else(|| too_long::<T>(len))?;
         let pool = current_pool(stream.slot());
-        let block = opened
-            .memory
-            .allocate(&core, bytes, pool, Location::caller())?;
+        let memory = &home.memory;
+        let block = memory.allocate(&home, bytes, pool, Location::caller())?;
         Ok(Self {
             block,
             len,

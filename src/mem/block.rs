@@ -21,15 +21,21 @@ pub(super) struct Held {
     pub(super) segment: Arc<Segment>,
     /// Its first byte in the segment.
     pub(super) offset: u64,
-    /// The stream that it was allocated on.
-    pub(super) owner: Arc<StreamCore>,
+    /// The stream that it was allocated on, and where it goes back to.
+    pub(super) home: Arc<Home>,
     /// The newest recording of that stream that uses the memory, also on behalf of earlier owners.
     pub(super) last_use: AtomicU64,
     /// The other streams that have used it.
     pub(super) others: Mutex<Vec<Arc<StreamCore>>>,
     /// Held by a thread that copies from or to the memory.
     pub(super) host: Mutex<()>,
-    pub(super) home: Arc<DeviceMemory>,
+}
+
+/// An opened stream with the memory of its device: what a block needs of both, as one.
+#[derive(Debug)]
+pub(crate) struct Home {
+    pub(crate) stream: Arc<StreamCore>,
+    pub(crate) memory: Arc<DeviceMemory>,
 }
 
 /// A range of a block with at least one byte.
@@ -79,7 +85,7 @@ impl Block {
         let Some(held) = &self.0 else {
             return;
         };
-        if stream.id() == held.owner.id() {
+        if stream.id() == held.home.stream.id() {
             held.last_use.fetch_max(seq, Ordering::Relaxed);
         } else {
             held.shared_with(stream);
@@ -97,7 +103,7 @@ impl Block {
     /// Keeps the memory from being reused before what the stream holds by the time that it is freed.
     pub(crate) fn record_stream(&self, stream: &StreamCore) {
         if let Some(held) = &self.0
-            && stream.id() != held.owner.id()
+            && stream.id() != held.home.stream.id()
         {
             held.shared_with(stream);
         }
@@ -136,7 +142,7 @@ impl Held {
 
     fn is_idle(&self) -> Result<bool> {
         let last = self.last_use.load(Ordering::Relaxed);
-        if !self.owner.ticket(last).poll()? {
+        if !self.home.stream.ticket(last).poll()? {
             return Ok(false);
         }
         let others = self.others.lock().clone();
@@ -159,6 +165,8 @@ impl Drop for Held {
             .iter()
             .map(|stream| (StreamKey(stream.id()), stream.newest()));
         let uses: Vec<(StreamKey, Ticket)> = uses.collect();
-        self.home.free(self.id, *self.last_use.get_mut(), uses);
+        self.home
+            .memory
+            .free(self.id, *self.last_use.get_mut(), uses);
     }
 }

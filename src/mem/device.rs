@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
-use super::block::{Block, Held};
+use super::block::{Block, Held, Home};
 use super::exhausted::{self, Circumstances};
 use super::host::DeviceHost;
 use super::leaving::{Going, Leaving, is_in_use};
@@ -142,8 +142,8 @@ impl DeviceMemory {
     ///
     /// [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory), with all figures.
     pub(crate) fn allocate(
-        self: &Arc<Self>,
-        stream: &Arc<StreamCore>,
+        &self,
+        home: &Arc<Home>,
         bytes: u64,
         pool: Option<PoolId>,
         site: &'static Location<'static>,
@@ -155,6 +155,7 @@ impl DeviceMemory {
         if self.has_pending.load(Ordering::Relaxed) {
             self.exec.poll()?;
         }
+        let stream = &home.stream;
         let mut request = Request::new(bytes, StreamKey(stream.id())).in_pool(pool);
         let recorded = self.recorded.load(Ordering::Relaxed);
         if recorded != NOT_RECORDED {
@@ -163,7 +164,7 @@ impl DeviceMemory {
         let mut may_ask = !pressure::is_inside();
         loop {
             let gone = self.leaving.ended();
-            match self.step(&mut request, stream)? {
+            match self.step(&mut request, home)? {
                 Outcome::Block(block, waits) => {
                     stream.memory_was_taken();
                     for ticket in &waits {
@@ -197,7 +198,7 @@ impl DeviceMemory {
     }
 
     /// Lets the allocator go on with a request as far as it can without waiting.
-    fn step(self: &Arc<Self>, request: &mut Request, stream: &Arc<StreamCore>) -> Result<Outcome> {
+    fn step(&self, request: &mut Request, home: &Arc<Home>) -> Result<Outcome> {
         let mut released = Vec::new();
         let (outcome, going) = self.with(|state| {
             if let Some(pool) = request.pool()
@@ -211,7 +212,7 @@ impl DeviceMemory {
             let outcome = match step {
                 Step::Done(found) => {
                     let segment = Arc::clone(core.segment_of(found.block));
-                    Outcome::Block(self.block(stream, &found, segment), found.waits)
+                    Outcome::Block(block(home, &found, segment), found.waits)
                 }
                 Step::Wait(tickets) => Outcome::Wait(tickets),
                 Step::Exhausted { figures, refusal } => Outcome::Exhausted(*figures, refusal),
@@ -220,24 +221,6 @@ impl DeviceMemory {
         });
         self.let_go(released, going)?;
         Ok(outcome)
-    }
-
-    fn block(
-        self: &Arc<Self>,
-        stream: &Arc<StreamCore>,
-        found: &Allocation<Ticket>,
-        segment: Arc<Segment>,
-    ) -> Block {
-        Block::new(Held {
-            id: found.block,
-            segment,
-            offset: found.offset,
-            owner: Arc::clone(stream),
-            last_use: AtomicU64::new(found.mark),
-            others: Mutex::default(),
-            host: Mutex::default(),
-            home: Arc::clone(self),
-        })
     }
 
     /// Waits for what the allocator wants finished, and gives idle host memory back, which may lie in
@@ -394,6 +377,18 @@ impl DeviceMemory {
         });
         exhausted::error(self.device.name(), figures, circumstances, refusal)
     }
+}
+
+fn block(home: &Arc<Home>, found: &Allocation<Ticket>, segment: Arc<Segment>) -> Block {
+    Block::new(Held {
+        id: found.block,
+        segment,
+        offset: found.offset,
+        home: Arc::clone(home),
+        last_use: AtomicU64::new(found.mark),
+        others: Mutex::default(),
+        host: Mutex::default(),
+    })
 }
 
 /// What came of a step.

@@ -1,6 +1,7 @@
 //! Segments on their way back to the driver: a request that fails in the meantime fails for want of
 //! them, and is tried again once they are gone.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use crate::base::sync::{Condvar, Mutex};
@@ -9,6 +10,8 @@ use crate::vk::Segment;
 #[derive(Debug, Default)]
 pub(super) struct Leaving {
     state: Mutex<State>,
+    /// A copy of how often segments were gone, for every request to look at.
+    ended: AtomicU64,
     gone: Condvar,
 }
 
@@ -27,7 +30,10 @@ pub(super) struct Going<'a>(&'a Leaving);
 
 impl Drop for Going<'_> {
     fn drop(&mut self) {
-        self.0.state.lock().ended += 1;
+        let mut state = self.0.state.lock();
+        state.ended += 1;
+        self.0.ended.store(state.ended, Ordering::Release);
+        drop(state);
         self.0.gone.notify_all();
     }
 }
@@ -42,7 +48,7 @@ impl Leaving {
 
     /// How often segments have gone.
     pub(super) fn ended(&self) -> u64 {
-        self.state.lock().ended
+        self.ended.load(Ordering::Acquire)
     }
 
     /// Waits until all that are about to go are gone; how often segments have gone by then.

@@ -17,7 +17,7 @@ mod ring;
 mod settings;
 pub(crate) mod staging;
 
-pub(crate) use block::Block;
+pub(crate) use block::{Block, Home};
 pub(crate) use device::DeviceMemory;
 pub(crate) use host::{DeviceHost, HostMemory};
 pub(crate) use settings::MemorySettings;

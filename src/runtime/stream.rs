@@ -12,6 +12,7 @@ use crate::base::{fork, sync::Mutex};
 use crate::device::{Device, DeviceArg};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::{StreamCore, Ticket};
+use crate::mem::Home;
 
 /// An in-order sequence of commands on a device. A handle: clones are the same stream.
 ///
@@ -48,7 +49,7 @@ pub(crate) struct NamedStream {
 /// What a stream is once it has had a command.
 #[derive(Debug)]
 struct OpenStream {
-    core: Arc<StreamCore>,
+    home: Arc<Home>,
     opened: Weak<Opened>,
 }
 
@@ -76,10 +77,8 @@ impl Drop for NamedStream {
         if !fork::may_call_driver() {
             return;
         }
-        if let Some(open) = self.open.get_mut().take()
-            && let Some(opened) = open.opened.upgrade()
-        {
-            opened.memory.retire(&open.core);
+        if let Some(open) = self.open.get_mut().take() {
+            open.home.memory.retire(&open.home.stream);
         }
     }
 }
@@ -272,7 +271,7 @@ impl Stream {
         if let Some(open) = &*self.named.open.lock()
             && let Some(opened) = open.opened.upgrade()
         {
-            return Ok((Arc::clone(&open.core), opened));
+            return Ok((Arc::clone(&open.home.stream), opened));
         }
         self.open_now()
     }
@@ -282,17 +281,32 @@ impl Stream {
         let opened = self.slot.open()?;
         let mut open = self.named.open.lock();
         let open = open.get_or_insert_with(|| OpenStream {
-            core: StreamCore::new(&opened.exec, self.named.id, self.named.place),
+            home: Arc::new(Home {
+                stream: StreamCore::new(&opened.exec, self.named.id, self.named.place),
+                memory: Arc::clone(&opened.memory),
+            }),
             opened: Arc::downgrade(&opened),
         });
-        Ok((Arc::clone(&open.core), opened))
+        Ok((Arc::clone(&open.home.stream), opened))
+    }
+
+    /// The opened stream with the memory of its device, for memory on it.
+    pub(crate) fn home(&self) -> Result<Arc<Home>> {
+        self.slot.shared().check()?;
+        let known = |open: &OpenStream| Arc::clone(&open.home);
+        let home = self.named.open.lock().as_ref().map(known);
+        if let Some(home) = home {
+            return Ok(home);
+        }
+        self.open_now()?;
+        self.home()
     }
 
     /// The opened stream, if it has had a command.
     fn existing(&self) -> Result<Option<Arc<StreamCore>>> {
         self.slot.shared().check()?;
         let open = self.named.open.lock();
-        Ok(open.as_ref().map(|open| Arc::clone(&open.core)))
+        Ok(open.as_ref().map(|open| Arc::clone(&open.home.stream)))
     }
 
     /// Waits for all commands so far; `false` if `timeout` ran out.
