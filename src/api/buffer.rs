@@ -13,8 +13,8 @@ use super::View;
 use crate::device::{Device, DeviceArg};
 use crate::error::{Details, Error, ErrorKind, OutOfMemory, OutOfMemoryReason, Result};
 use crate::kernel::Address;
-use crate::mem::Block;
 use crate::mem::copy::PendingDownload;
+use crate::mem::{Block, Home};
 use crate::runtime::{Runtime, Slot, Stream, current_pool, current_stream};
 
 /// Memory of a device, as elements of a plain type.
@@ -91,8 +91,7 @@ impl<T: Pod> Buffer<T> {
         let bytes = bytes.filter(|&bytes| usize::try_from(bytes).is_ok());
         let bytes = bytes.ok_or_else(|| too_long::<T>(len))?;
         let pool = current_pool(stream.slot());
-        let memory = &home.memory;
-        let block = memory.allocate(&home, bytes, pool, Location::caller())?;
+        let block = Home::allocate(home, bytes, pool, Location::caller())?;
         Ok(Self {
             block,
             len,

@@ -1,13 +1,14 @@
 //! Blocks: what buffers occupy, and which streams have used them.
 
+use core::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, MutexGuard};
 
 use super::device::DeviceMemory;
-use crate::alloc::{BlockId, StreamKey};
+use crate::alloc::{BlockId, PoolId, StreamKey};
 use crate::base::{fork, sync::Mutex};
 use crate::error::Result;
-use crate::exec::{StreamCore, Ticket};
+use crate::exec::StreamCore;
 use crate::vk::Segment;
 
 /// A piece of a segment; what a buffer occupies. A buffer of no bytes has one without memory.
@@ -122,6 +123,18 @@ impl Block {
     }
 }
 
+impl Home {
+    /// A block of at least `bytes` for the stream; see [`DeviceMemory::allocate`].
+    pub(crate) fn allocate(
+        self: Arc<Self>,
+        bytes: u64,
+        pool: Option<PoolId>,
+        site: &'static Location<'static>,
+    ) -> Result<Block> {
+        DeviceMemory::allocate(self, bytes, pool, site)
+    }
+}
+
 impl Range<'_> {
     /// Takes note of a use by a command that a stream has recorded, or maybe has.
     pub(crate) fn used_in(&self, stream: &StreamCore, recorded: &Result<u64>) {
@@ -161,10 +174,10 @@ impl Drop for Held {
             return;
         }
         let others = core::mem::take(self.others.get_mut());
-        let uses = others
-            .iter()
-            .map(|stream| (StreamKey(stream.id()), stream.newest()));
-        let uses: Vec<(StreamKey, Ticket)> = uses.collect();
+        let mut uses = Vec::new();
+        for stream in &others {
+            uses.push((StreamKey(stream.id()), stream.newest()));
+        }
         self.home
             .memory
             .free(self.id, *self.last_use.get_mut(), uses);

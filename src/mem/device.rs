@@ -142,63 +142,60 @@ impl DeviceMemory {
     ///
     /// [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory), with all figures.
     pub(crate) fn allocate(
-        &self,
-        home: &Arc<Home>,
+        home: Arc<Home>,
         bytes: u64,
         pool: Option<PoolId>,
         site: &'static Location<'static>,
     ) -> Result<Block> {
-        self.device.check()?;
+        let memory = &home.memory;
+        memory.device.check()?;
         if bytes == 0 {
             return Ok(Block::default());
         }
-        if self.has_pending.load(Ordering::Relaxed) {
-            self.exec.poll()?;
+        if memory.has_pending.load(Ordering::Relaxed) {
+            memory.exec.poll()?;
         }
         let stream = &home.stream;
         let mut request = Request::new(bytes, StreamKey(stream.id())).in_pool(pool);
-        let recorded = self.recorded.load(Ordering::Relaxed);
+        let recorded = memory.recorded.load(Ordering::Relaxed);
         if recorded != NOT_RECORDED {
             request = request.by(Context::capture(site, recorded == WITH_BACKTRACES));
         }
         let mut may_ask = !pressure::is_inside();
         loop {
-            let gone = self.leaving.ended();
-            match self.step(&mut request, home)? {
-                Outcome::Block(block, waits) => {
+            let gone = memory.leaving.ended();
+            match memory.step(&mut request)? {
+                Outcome::Block(found, segment) => {
                     stream.memory_was_taken();
-                    for ticket in &waits {
-                        stream.wait(ticket)?;
-                    }
-                    return Ok(block);
+                    return finish(home, found, segment);
                 }
-                Outcome::Wait(tickets) => self.make_way(&tickets)?,
+                Outcome::Wait(tickets) => memory.make_way(&tickets)?,
                 Outcome::Exhausted(figures, refusal) => {
                     let refusal = match refusal {
                         Some(error) if !error.is_out_of_memory() => return Err(error),
                         other => other,
                     };
                     // What another thread is giving back was missing here.
-                    if self.leaving.wait() != gone {
+                    if memory.leaving.wait() != gone {
                         continue;
                     }
-                    if self.leaving.take_kept() {
-                        self.exec.synchronize_for_memory()?;
+                    if memory.leaving.take_kept() {
+                        memory.exec.synchronize_for_memory()?;
                         continue;
                     }
-                    let figures = self.completed(figures, refusal.as_ref());
+                    let figures = memory.completed(figures, refusal.as_ref());
                     // Once a request, and never from inside a callback.
-                    if core::mem::replace(&mut may_ask, false) && self.pressure.ask(&figures) {
+                    if core::mem::replace(&mut may_ask, false) && memory.pressure.ask(&figures) {
                         continue;
                     }
-                    return Err(self.give_up(&request, figures, refusal));
+                    return Err(memory.give_up(&request, figures, refusal));
                 }
             }
         }
     }
 
     /// Lets the allocator go on with a request as far as it can without waiting.
-    fn step(&self, request: &mut Request, home: &Arc<Home>) -> Result<Outcome> {
+    fn step(&self, request: &mut Request) -> Result<Outcome> {
         let mut released = Vec::new();
         let (outcome, going) = self.with(|state| {
             if let Some(pool) = request.pool()
@@ -212,15 +209,18 @@ impl DeviceMemory {
             let outcome = match step {
                 Step::Done(found) => {
                     let segment = Arc::clone(core.segment_of(found.block));
-                    Outcome::Block(block(home, &found, segment), found.waits)
+                    Outcome::Block(found, segment)
                 }
                 Step::Wait(tickets) => Outcome::Wait(tickets),
                 Step::Exhausted { figures, refusal } => Outcome::Exhausted(*figures, refusal),
             };
             (outcome, self.going(&released))
         });
-        self.let_go(released, going)?;
-        Ok(outcome)
+        match (self.let_go(released, going), &outcome) {
+            // Who uses the block finds out what is wrong.
+            (Err(error), Outcome::Wait(_) | Outcome::Exhausted(..)) => Err(error),
+            _ => Ok(outcome),
+        }
     }
 
     /// Waits for what the allocator wants finished, and gives idle host memory back, which may lie in
@@ -379,21 +379,33 @@ impl DeviceMemory {
     }
 }
 
-fn block(home: &Arc<Home>, found: &Allocation<Ticket>, segment: Arc<Segment>) -> Block {
+/// The block of what was found, behind what its stream has to wait for on the device.
+fn finish(home: Arc<Home>, found: Allocation<Ticket>, segment: Arc<Segment>) -> Result<Block> {
+    if found.waits.is_empty() {
+        return Ok(block(home, &found, segment));
+    }
+    let block = block(Arc::clone(&home), &found, segment);
+    for ticket in &found.waits {
+        home.stream.wait(ticket)?;
+    }
+    Ok(block)
+}
+
+fn block(home: Arc<Home>, found: &Allocation<Ticket>, segment: Arc<Segment>) -> Block {
     Block::new(Held {
         id: found.block,
         segment,
         offset: found.offset,
-        home: Arc::clone(home),
         last_use: AtomicU64::new(found.mark),
         others: Mutex::default(),
         host: Mutex::default(),
+        home,
     })
 }
 
 /// What came of a step.
 enum Outcome {
-    Block(Block, Vec<Ticket>),
+    Block(Allocation<Ticket>, Arc<Segment>),
     Wait(Vec<Ticket>),
     Exhausted(OutOfMemory, Option<Error>),
 }
