@@ -122,10 +122,6 @@ impl History {
         self.make_room(0);
     }
 
-    pub(crate) fn options(&self) -> &HistoryOptions {
-        &self.options
-    }
-
     /// Sets the time of entries to come, in microseconds; one with a clock goes by that.
     pub(crate) fn set_time(&mut self, time_us: u64) {
         if let Clock::Set(time) = &mut self.clock {
@@ -141,10 +137,6 @@ impl History {
             }
             Clock::Set(time) => time,
         }
-    }
-
-    pub(crate) fn record(&mut self, entry: Entry) {
-        self.record_at(self.now(), entry);
     }
 
     /// Records with a time that [`now`](Self::now) gave: looking at the clock costs more than the
@@ -216,13 +208,6 @@ impl History {
         u32::try_from(place).unwrap_or(0)
     }
 
-    /// Forgets what was recorded.
-    pub(crate) fn clear(&mut self) {
-        self.records.clear();
-        self.held = 0;
-        self.dropped = 0;
-    }
-
     /// How many entries had to make room.
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped
@@ -266,6 +251,12 @@ impl History {
 mod tests {
     use super::*;
 
+    impl History {
+        fn record(&mut self, entry: Entry) {
+            self.record_at(self.now(), entry);
+        }
+    }
+
     fn entry(action: TraceAction, address: u64) -> Entry {
         Entry {
             action,
@@ -299,9 +290,6 @@ mod tests {
         });
         assert_eq!(addresses(&history), [4]);
         assert_eq!(history.dropped(), 4);
-        assert!(history.options().backtraces);
-        history.clear();
-        assert_eq!((addresses(&history), history.dropped()), (vec![], 0));
     }
 
     #[test]

@@ -12,10 +12,6 @@ pub(crate) mod core;
 mod export;
 mod frames;
 mod free_list;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the allocator that records them is not there yet")
-)]
 pub(crate) mod history;
 pub(crate) mod host;
 pub(crate) mod ids;
