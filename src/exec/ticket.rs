@@ -172,14 +172,21 @@ impl Ticket {
 
     /// Waits until it is reached, for the memory that may then be used.
     pub(crate) fn wait_for_memory(&self) -> Result<()> {
-        let waited = self.wait_counted(None, |counts| &counts.host_waits_memory);
-        waited.map(drop)
+        self.wait_for_use(|counts| &counts.host_waits_memory)
     }
 
     /// Waits until it is reached, for the staging memory that may then be used.
     pub(crate) fn wait_for_staging(&self) -> Result<()> {
-        let waited = self.wait_counted(None, |counts| &counts.host_waits_staging);
-        waited.map(drop)
+        self.wait_for_use(|counts| &counts.host_waits_staging)
+    }
+
+    /// Waits until it is reached, or known never to be: then nothing uses the memory either.
+    fn wait_for_use(&self, count: impl FnOnce(&Counts) -> &Count) -> Result<()> {
+        match self.wait_counted(None, count) {
+            // Who lost the commands is told by their stream.
+            Err(_) if self.known_reached() => Ok(()),
+            waited => waited.map(drop),
+        }
     }
 
     fn wait_counted(

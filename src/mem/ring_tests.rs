@@ -154,8 +154,7 @@ fn the_reserve_serves_where_the_driver_has_nothing() {
 fn without_any_memory_there_is_nothing_to_wait_for() {
     let mut ring = Ring::<u32, u64>::new();
     let mut wish = Wish::new(1, 100);
-    let mut take =
-        |ring: &mut Ring<u32, u64>, wish: &Wish| ring.take(wish, &|_| true, &mut Vec::new());
+    let take = |ring: &mut Ring<u32, u64>, wish: &Wish| ring.take(wish, &|_| true, &mut Vec::new());
     assert_eq!(take(&mut ring, &wish), RingStep::Create(CHUNK_MIN));
     ring.refused(CHUNK_MIN);
     wish.refused = true;

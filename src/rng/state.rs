@@ -39,7 +39,7 @@ impl RngState {
     /// # Errors
     ///
     /// [`ErrorKind::InvalidArgument`] unless there are 16 of them, with
-    /// [`Details::Size`](crate::Details::Size), and the offset is a multiple of 4.
+    /// [`Details::Size`], and the offset is a multiple of 4.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let Ok(bytes) = <[u8; Self::LEN_BYTES]>::try_from(bytes) else {
             return Err(wrong_length(bytes.len()));
