@@ -393,3 +393,41 @@ fn drops_in_a_forked_child_touch_no_driver() {
     }
     on_each_device(NAME, |test| in_own_process(test, NAME));
 }
+
+/// Global functions mean the process's own runtime, of which a test of its own process has its own.
+#[test]
+fn a_process_starts_anew_after_a_shutdown_and_what_is_left_of_before_is_inert() {
+    const NAME: &str = "a_process_starts_anew_after_a_shutdown_and_what_is_left_of_before_is_inert";
+    if role().is_some() {
+        let mut left = Vec::new();
+        for round in 0..5u32 {
+            let runtime = Runtime::current();
+            assert!(!runtime.is_initialized());
+            vkaccel::random::manual_seed(u64::from(round)).unwrap();
+            let stream = Stream::new(0).unwrap();
+            vkaccel::set_stream(&stream).unwrap();
+            let words = Buffer::from_slice(&[round; 1000]).unwrap();
+            words.fill(round + 1).unwrap();
+            assert_eq!(words.to_vec().unwrap(), [round + 1; 1000]);
+            runtime.shutdown().unwrap();
+            let error = words.to_vec().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::ShutDown, "{error}");
+            left.push((words, stream));
+            assert_ne!(
+                vkaccel::current_stream(None).unwrap(),
+                left[left.len() - 1].1
+            );
+            let seed = vkaccel::random::initial_seed(None).unwrap();
+            assert_eq!(seed, 67_280_421_310_721);
+            // Another thread means the same new runtime.
+            let there = std::thread::spawn(|| vkaccel::memory_reserved(None).unwrap());
+            assert_eq!(there.join().unwrap(), 0);
+            Runtime::current().shutdown().unwrap();
+            if round == 3 {
+                left.clear();
+            }
+        }
+        return;
+    }
+    on_each_device(NAME, |test| in_own_process(test, NAME));
+}

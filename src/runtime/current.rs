@@ -141,22 +141,50 @@ fn with<R>(f: impl FnOnce(&mut Thread) -> R) -> Option<R> {
         .ok()?
 }
 
-/// The process's own runtime.
-static PROCESS: OnceLock<Runtime> = OnceLock::new();
+/// The process's own runtime, and the one after it once it is shut down. No lock stands before it,
+/// which a forked child could find taken.
+struct OfProcess {
+    runtime: Runtime,
+    next: OnceLock<Box<OfProcess>>,
+}
 
+static PROCESS: OnceLock<Box<OfProcess>> = OnceLock::new();
+
+impl OfProcess {
+    fn new() -> Box<Self> {
+        Box::new(Self {
+            runtime: RuntimeBuilder::default().build(),
+            next: OnceLock::new(),
+        })
+    }
+
+    /// The runtime in use.
+    fn newest() -> &'static Runtime {
+        let mut newest = PROCESS.get_or_init(Self::new);
+        while newest.runtime.is_closed() {
+            newest = newest.next.get_or_init(Self::new);
+        }
+        &newest.runtime
+    }
+}
+
+/// Whether it is the process's own runtime, in use or shut down.
 fn is_process(id: u64) -> bool {
-    PROCESS.get().is_some_and(|runtime| runtime.id() == id)
+    let mut next = PROCESS.get();
+    while let Some(one) = next {
+        if one.runtime.id() == id {
+            return true;
+        }
+        next = one.next.get();
+    }
+    false
 }
 
 /// The entered runtime, else the process's own.
 pub(crate) fn current_runtime() -> Runtime {
     with(|thread| thread.entered.clone())
         .flatten()
-        .unwrap_or_else(|| {
-            PROCESS
-                .get_or_init(|| RuntimeBuilder::default().build())
-                .clone()
-        })
+        .unwrap_or_else(|| OfProcess::newest().clone())
 }
 
 pub(super) fn enter_runtime(runtime: &Runtime) -> Option<u64> {

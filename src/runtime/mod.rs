@@ -200,9 +200,12 @@ impl Runtime {
 
     /// Waits for all work, then gives the devices back.
     ///
-    /// Every later call fails with [`ErrorKind::ShutDown`], but for downloads that were under way,
-    /// which give their content. Buffers, streams and kernels that the program still holds stay valid
-    /// to drop; what they keep of a device goes with the last of them.
+    /// Every later call that uses it or its objects fails with [`ErrorKind::ShutDown`], but for downloads
+    /// that were under way, which give their content. Buffers, streams and kernels that the program still
+    /// holds stay valid to drop; what they keep of a device goes with the last of them.
+    ///
+    /// Where it is the process's own, the process starts anew: the next call that needs a runtime makes
+    /// another, with the environment's settings and seeds that nobody has set.
     ///
     /// # Errors
     ///
@@ -279,6 +282,11 @@ impl Runtime {
     /// kept.
     pub fn take_validation_messages(&self) -> Vec<ValidationMessage> {
         self.0.shared.messages.take()
+    }
+
+    /// Whether it was shut down.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.0.shared.closed.load(Ordering::Relaxed)
     }
 
     pub(crate) fn id(&self) -> u64 {
