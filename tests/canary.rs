@@ -122,6 +122,33 @@ fn each_barrier_that_is_left_out_is_reported() {
     });
 }
 
+/// A kernel that writes the counts of an indirect launch, and the launch.
+fn decide() -> Result<()> {
+    let (put, tick) = (kernel("put_three"), kernel("tick"));
+    let (counts, ticks) = (Buffer::<u32>::uninit(3)?, Buffer::<u32>::uninit(1)?);
+    put.launch(Grid::groups(1), (&counts, 2, 1, 1))?;
+    tick.launch_indirect(&counts, (&ticks,))?;
+    vkaccel::synchronize(None)
+}
+
+/// Before the counts are looked at, and before the launch reads what is handed on.
+#[test]
+fn each_barrier_that_is_left_out_before_an_indirect_launch_is_reported() {
+    under_a_layer("each_barrier_before_an_indirect_launch", |device| {
+        let whole = Entry::new().unwrap();
+        let said = messages(&whole, device, decide);
+        assert!(said.is_empty(), "{said:#?}");
+        assert_eq!(whole.calls(BARRIER), 2);
+        for number in 1..=2 {
+            expect(number, is_hazard, || {
+                let entry = Entry::new().unwrap();
+                entry.leave_out_one(BARRIER, number);
+                messages(&entry, device, decide)
+            });
+        }
+    });
+}
+
 /// Alters the chain's barriers in turn; the layer has to say what is expected.
 fn alter_each_barrier(
     device: usize,

@@ -38,6 +38,7 @@ const UNSAFE_FILES: &[&str] = &[
     "cli/src/trust.rs",
     "src/api/kernel.rs",
     "src/base/fork.rs",
+    "src/kernel/indirect/",
     "src/kernel/program.rs",
     "src/api/pinned.rs",
     "src/mem/pinned.rs",

@@ -11,6 +11,7 @@ use core::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::View;
 use crate::device::{Device, DeviceArg, Feature};
 use crate::error::{Error, ErrorKind, Result};
 use crate::kernel::glsl::{self, GlslRequest};
@@ -122,6 +123,20 @@ impl Kernel {
     /// As [`Stream::launch`](crate::Stream::launch).
     pub fn launch<'a>(&self, grid: Grid, args: impl Args<'a>) -> Result<()> {
         current_stream(&self.0.slot).launch(self, grid, args)
+    }
+
+    /// Launches the kernel on the current stream of its device, with as many workgroups as three
+    /// words of device memory say when it runs.
+    ///
+    /// # Errors
+    ///
+    /// As [`Stream::launch_indirect`](crate::Stream::launch_indirect), which has an example.
+    pub fn launch_indirect<'a, 'b>(
+        &self,
+        counts: impl Into<View<'b, u32>>,
+        args: impl Args<'a>,
+    ) -> Result<()> {
+        current_stream(&self.0.slot).launch_indirect(self, counts, args)
     }
 
     pub(super) fn slot(&self) -> &Arc<Slot> {
@@ -380,7 +395,7 @@ impl Loaded {
                 &opened.device,
                 words,
                 interface,
-                self.file.clone(),
+                self.file.as_deref(),
                 &specialization,
             )
         }?;

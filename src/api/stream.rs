@@ -167,6 +167,68 @@ impl Stream {
         args.with_args(|args| kernel.program().launch(&core, grid, args))
     }
 
+    /// Launches a kernel with as many workgroups along x, y and z as three words of device memory say
+    /// when it runs, so that a kernel or a copy before it on the stream can decide.
+    ///
+    /// A zero along any axis runs nothing. Counts that the device does not take run nothing either:
+    /// the next wait for the stream that the program makes ([`synchronize`](Self::synchronize),
+    /// [`query`](Self::query), an event, [`to_vec`](Self::to_vec), …) says so once, for the first such
+    /// launch since the last wait. A small launch of the crate's own looks at the counts before;
+    /// [`Counters`](crate::Counters) counts both. In [`concurrent`](Self::concurrent), an indirect
+    /// launch takes effect in order.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidArgument`] if there are not three counts, and as [`launch`](Self::launch)
+    /// for kernel and arguments. Later, from a wait, [`ErrorKind::LimitExceeded`] with
+    /// [`Details::Limit`](crate::Details::Limit) for counts that the device does not take.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # #[cfg(feature = "glsl")] {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// use vkaccel::{Grid, Kernel, Stream};
+    ///
+    /// let choose = Kernel::from_glsl(
+    ///     "#version 450
+    ///      layout(set = 0, binding = 0) buffer Counts { uint counts[]; };
+    ///      void main() { counts[0] = 10; counts[1] = 1; counts[2] = 1; }",
+    /// )?;
+    /// let tick = Kernel::from_glsl(
+    ///     "#version 450
+    ///      layout(local_size_x = 64) in;
+    ///      layout(set = 0, binding = 0) buffer Ticks { uint ticks; };
+    ///      void main() { atomicAdd(ticks, 1); }",
+    /// )?;
+    /// let stream = Stream::new(0)?;
+    /// let (counts, ticks) = (stream.zeroed::<u32>(3)?, stream.zeroed::<u32>(1)?);
+    /// stream.launch(&choose, Grid::groups(1), (&counts,))?;
+    /// stream.launch_indirect(&tick, &counts, (&ticks,))?;
+    /// assert_eq!(stream.to_vec(&ticks)?, [640]);
+    /// # }
+    /// # Ok::<(), vkaccel::Error>(())
+    /// ```
+    #[doc(alias = "vkCmdDispatchIndirect")]
+    pub fn launch_indirect<'a, 'b>(
+        &self,
+        kernel: &Kernel,
+        counts: impl Into<View<'b, u32>>,
+        args: impl Args<'a>,
+    ) -> Result<()> {
+        let counts = counts.into();
+        self.check_device(Whose::Kernel, kernel.slot())?;
+        self.check_device(Whose::Buffer, counts.buffer().slot())?;
+        let range = counts.range().filter(|_| counts.len() == 3);
+        let range = range.ok_or_else(|| not_three(counts.len()))?;
+        let (core, opened) = self.open()?;
+        args.with_args(|args| {
+            kernel
+                .program()
+                .launch_indirect(&core, &opened.indirect, range, args)
+        })
+    }
+
     pub(super) fn record_use<T: Pod>(&self, buffer: &Buffer<T>) -> Result<()> {
         self.check_device(Whose::Buffer, buffer.slot())?;
         let (core, _opened) = self.open()?;
@@ -189,6 +251,17 @@ pub(super) enum Whose {
     Pinned,
     Kernel,
     Generator,
+}
+
+#[cold]
+fn not_three(len: usize) -> Error {
+    Error::new(
+        ErrorKind::InvalidArgument,
+        format!(
+            "an indirect launch takes a view of 3 counts, for x, y and z, but this one has {len} \
+             elements; pass `counts.view(..3)`"
+        ),
+    )
 }
 
 #[cold]

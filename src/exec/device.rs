@@ -71,7 +71,8 @@ impl LaneWork {
         }
     }
 
-    fn collect_orphans(&self) {
+    /// Lets go of finished work, and has `found` keep what it found wrong.
+    fn collect_orphans(&self, found: impl Fn(Error)) {
         let reached = self.lane.known_reached();
         let finished = match self.orphans.try_lock() {
             Some(mut orphans)
@@ -80,7 +81,13 @@ impl LaneWork {
                     .is_some_and(|(&v, _)| v <= reached) =>
             {
                 let rest = orphans.split_off(&(reached + 1));
-                core::mem::replace(&mut *orphans, rest)
+                let finished = core::mem::replace(&mut *orphans, rest);
+                // Under the lock, so that whoever has had it knows.
+                finished
+                    .values()
+                    .filter_map(Recording::found)
+                    .for_each(found);
+                finished
             }
             _ => return,
         };
@@ -140,7 +147,7 @@ impl ExecDevice {
     /// Lets go of the finished work of dropped streams.
     pub(super) fn collect_orphans(&self) {
         for lane in &self.lanes {
-            lane.collect_orphans();
+            lane.collect_orphans(|error| self.keep_failure(error));
         }
     }
 
@@ -220,6 +227,19 @@ impl ExecDevice {
         }
         self.collect_orphans();
         self.failure.lock().take().map_or(Ok(()), Err)
+    }
+
+    /// The same for the program, which is told what the commands found wrong.
+    pub(crate) fn synchronize_and_tell(&self) -> Result<()> {
+        self.synchronize()?;
+        for lane in &self.lanes {
+            // Another thread may be about to keep what it found.
+            drop(lane.orphans.lock());
+        }
+        self.failure.lock().take().map_or(Ok(()), Err)?;
+        let streams = self.streams.lock().clone();
+        let mut streams = streams.iter().filter_map(Weak::upgrade);
+        streams.try_for_each(|stream| stream.tell_found())
     }
 
     /// The same, for memory that may then be used.

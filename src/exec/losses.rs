@@ -13,6 +13,8 @@ pub(super) struct Losses {
     untold: bool,
     /// Another error that nobody has been told of.
     other: Option<Error>,
+    /// What finished commands found wrong, and nobody has been told of.
+    found: Option<Error>,
 }
 
 /// Why commands that were taken never ran.
@@ -35,6 +37,17 @@ impl Losses {
     #[cold]
     pub(super) fn blame(&mut self, error: Error) {
         self.other.get_or_insert(error);
+    }
+
+    /// Keeps what finished commands found wrong for whoever waits next, unless there is something.
+    #[cold]
+    pub(super) fn find(&mut self, error: Error) {
+        self.found.get_or_insert(error);
+    }
+
+    /// What was found wrong and is still to be told, once.
+    pub(super) fn tell_found(&mut self) -> Result<()> {
+        self.found.take().map_or(Ok(()), Err)
     }
 
     /// The caller hands the error of the newest on, or there is none.
@@ -102,5 +115,17 @@ mod tests {
         losses.add(5, &cause);
         losses.told();
         assert!(losses.tell().is_ok());
+    }
+
+    #[test]
+    fn what_was_found_wrong_is_told_once_and_to_waits_alone() {
+        let mut losses = Losses::default();
+        for number in 0..2 {
+            losses.find(Error::new(ErrorKind::LimitExceeded, number.to_string()));
+        }
+        assert!(losses.tell().is_ok());
+        let told = losses.tell_found().map_err(|error| error.to_string());
+        assert!(told.is_err_and(|text| text.contains('0')));
+        assert!(losses.tell_found().is_ok());
     }
 }

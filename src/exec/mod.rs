@@ -16,6 +16,6 @@ pub(crate) mod ticket;
 
 pub(crate) use device::ExecDevice;
 pub(crate) use event::Time;
-pub(crate) use recording::Recording;
+pub(crate) use recording::{Outcome, Recording};
 pub(crate) use stream::StreamCore;
 pub(crate) use ticket::Ticket;

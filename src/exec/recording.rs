@@ -6,15 +6,25 @@ use std::sync::Arc;
 use super::losses::Loss;
 use super::order::Values;
 use super::ticket::Point;
+use crate::error::Error;
 use crate::vk::Commands;
 
 /// Something that commands use, kept alive until they have finished.
 pub(crate) type Retained = Arc<dyn Any + Send + Sync>;
 
+/// What commands leave for the host to look at; kept alive until they have finished.
+///
+/// It is looked at under its stream's lock, so that whoever waits for the stream is told.
+pub(crate) trait Outcome: Send + Sync {
+    /// What the commands, which have finished, found wrong.
+    fn error(&self) -> Option<Error>;
+}
+
 /// Commands, with all that they use.
 pub(crate) struct Recording {
     pub(crate) commands: Commands,
     retained: Vec<Retained>,
+    outcomes: Vec<Arc<dyn Outcome>>,
     /// How many commands it holds.
     pub(crate) count: u32,
     /// Its number in its stream.
@@ -40,6 +50,7 @@ impl Recording {
         Self {
             commands,
             retained,
+            outcomes: Vec::new(),
             count: 0,
             seq,
             waits: Values::default(),
@@ -54,6 +65,16 @@ impl Recording {
         if !self.retained[newest..].iter().any(is_same) {
             self.retained.push(Arc::clone(thing) as Retained);
         }
+    }
+
+    /// Has an outcome looked at when the commands have finished.
+    pub(crate) fn look_at(&mut self, outcome: Arc<dyn Outcome>) {
+        self.outcomes.push(outcome);
+    }
+
+    /// The first that its commands, which have finished, found wrong.
+    pub(super) fn found(&self) -> Option<Error> {
+        self.outcomes.iter().find_map(|outcome| outcome.error())
     }
 
     /// The point behind it, which `make` makes for the first ticket.

@@ -266,26 +266,31 @@ impl StreamCore {
     pub(crate) fn synchronize(&self, timeout: Option<Duration>) -> Result<bool> {
         callback::check()?;
         let Some(value) = self.submit_all()? else {
-            return Ok(true);
+            return self.tell_found().map(|()| true);
         };
         let done = self.lane.wait(value, timeout)?;
         self.let_go();
-        Ok(done)
+        self.tell_found().map(|()| done)
     }
 
     /// Whether all commands so far have finished; submits them, and waits for nothing.
     pub(crate) fn query(&self) -> Result<bool> {
         let Some(value) = self.submit_all()? else {
-            return Ok(true);
+            return self.tell_found().map(|()| true);
         };
         let done = self.lane.poll()? >= value;
         self.let_go();
-        Ok(done)
+        self.tell_found().map(|()| done)
     }
 
     /// Keeps an error for whoever uses the stream next.
     pub(super) fn blame(&self, error: Error) {
         self.state.lock().losses.blame(error);
+    }
+
+    /// Tells somebody who has waited what finished commands found wrong, once.
+    pub(super) fn tell_found(&self) -> Result<()> {
+        self.state.lock().losses.tell_found()
     }
 
     /// Lets go of what is known to have finished.
@@ -310,6 +315,9 @@ impl Drop for StreamCore {
             for recording in state.sealed.iter().chain(&state.open) {
                 recording.lose(Loss::new(&error));
             }
+            self.exec.keep_failure(error);
+        }
+        if let Err(error) = state.losses.tell_found() {
             self.exec.keep_failure(error);
         }
         self.exec.adopt(&self.lane, state.in_flight.drain(..));

@@ -176,7 +176,13 @@ impl StreamCore {
             .front()
             .is_some_and(|work| work.value <= reached)
         {
-            finished.extend(state.in_flight.pop_front().map(|work| work.recording));
+            let Some(InFlight { recording, .. }) = state.in_flight.pop_front() else {
+                break;
+            };
+            if let Some(error) = recording.found() {
+                state.losses.find(error);
+            }
+            finished.push(recording);
         }
     }
 }

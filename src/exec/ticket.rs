@@ -83,6 +83,12 @@ impl Point {
             stream.let_go();
         }
     }
+
+    /// Tells somebody who has asked what finished work of its stream found wrong.
+    fn tell_found(&self) -> Result<()> {
+        let stream = self.stream.upgrade();
+        stream.map_or(Ok(()), |stream| stream.tell_found())
+    }
 }
 
 impl Ticket {
@@ -162,12 +168,14 @@ impl Ticket {
         let value = point.submit(true)?;
         let done = point.lane.poll()? >= value;
         point.let_go();
-        Ok(done)
+        point.tell_found().map(|()| done)
     }
 
     /// Waits until it is reached, as the program asked; `false` if `timeout` ran out first.
     pub(crate) fn wait(&self, timeout: Option<Duration>) -> Result<bool> {
-        self.wait_counted(timeout, |counts| &counts.host_waits_asked)
+        let done = self.wait_counted(timeout, |counts| &counts.host_waits_asked)?;
+        let told = self.0.as_ref().map_or(Ok(()), |point| point.tell_found());
+        told.map(|()| done)
     }
 
     /// Waits until it is reached, for the memory that may then be used.

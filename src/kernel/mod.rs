@@ -8,6 +8,7 @@ pub(crate) mod clamp;
 mod damage_tests;
 pub(crate) mod glsl;
 pub(crate) mod grid;
+pub(crate) mod indirect;
 mod inlined;
 pub(crate) mod interface;
 pub(crate) mod program;

@@ -7,18 +7,20 @@
 #![allow(unsafe_code)]
 
 use std::cell::RefCell;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::args::Arg;
 use super::check::{self, Plan};
 use super::grid::Grid;
+use super::indirect::Indirect;
 use super::interface::{Access, BindingKind, Interface};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::hazard::{Stages, Use};
 use crate::exec::{Recording, StreamCore};
 use crate::mem::Block;
-use crate::vk::command::DescriptorRange;
+use crate::mem::block::Range;
+use crate::vk::command::{DescriptorRange, Groups};
 use crate::vk::pipeline::Specialization;
 use crate::vk::{Device, Pipeline, Segment};
 
@@ -26,8 +28,8 @@ use crate::vk::{Device, Pipeline, Segment};
 #[derive(Debug)]
 pub(crate) struct Program {
     interface: Interface,
-    /// Where the source came from, for errors.
-    file: Option<PathBuf>,
+    /// What errors call it.
+    name: Arc<str>,
     pipeline: Arc<Pipeline>,
     device: Arc<Device>,
 }
@@ -52,14 +54,15 @@ impl Program {
         device: &Arc<Device>,
         words: &[u32],
         interface: Interface,
-        file: Option<PathBuf>,
+        file: Option<&Path>,
         specialization: &[Specialization],
     ) -> Result<Self> {
         // SAFETY: the caller vouches for the words.
         let pipeline = unsafe { Pipeline::new(device, words, &interface, specialization) }?;
+        let name = check::kernel_name(&interface.entry, file);
         Ok(Self {
             interface,
-            file,
+            name: Arc::from(name),
             pipeline,
             device: Arc::clone(device),
         })
@@ -71,27 +74,59 @@ impl Program {
 
     /// Checks and records one launch on a stream of the program's device.
     pub(crate) fn launch(&self, stream: &StreamCore, grid: Grid, args: &[Arg<'_>]) -> Result<()> {
-        thread_local! {
-            static SCRATCH: RefCell<Scratch> = RefCell::default();
-        }
-        // Without the thread's own (it is ending), a fresh one does.
-        SCRATCH
-            .try_with(|scratch| {
-                let mut scratch = scratch.try_borrow_mut().ok()?;
-                Some(self.launch_with(stream, grid, args, &mut scratch))
-            })
-            .ok()
-            .flatten()
-            .unwrap_or_else(|| self.launch_with(stream, grid, args, &mut Scratch::default()))
+        with_scratch(|scratch| {
+            let stand_in = self.prepare(stream, grid, args, scratch)?;
+            let Scratch { plan, uses } = scratch;
+            if plan.groups == [0; 3] {
+                return Ok(());
+            }
+            let groups = Groups::Counts(plan.groups);
+            let recorded = stream.record_launch(uses, |recording| {
+                self.record(recording, groups, plan, args, stand_in.as_ref())
+            });
+            note_uses(stream, plan, args, &recorded);
+            recorded.map(drop)
+        })
     }
 
-    fn launch_with(
+    /// Checks and records one launch whose group counts are three words of memory, which the stream
+    /// has by the time that it runs.
+    pub(crate) fn launch_indirect(
+        &self,
+        stream: &StreamCore,
+        indirect: &Indirect,
+        counts: Range<'_>,
+        args: &[Arg<'_>],
+    ) -> Result<()> {
+        with_scratch(|scratch| {
+            // All but the grid is checked as ever.
+            let stand_in = self.prepare(stream, Grid::groups(1), args, scratch)?;
+            let Scratch { plan, uses } = scratch;
+            let check = indirect.check(&self.name, counts)?;
+            uses.extend(check.uses_behind());
+            let step = |is_check: bool| {
+                let (check, plan, stand_in) = (&check, &*plan, stand_in.as_ref());
+                move |recording: &mut Recording| match is_check {
+                    true => check.record(recording),
+                    false => self.record(recording, check.groups(), plan, args, stand_in),
+                }
+            };
+            let recorded = stream
+                .record_steps(&mut [(&check.uses(), Some(step(true))), (uses, Some(step(false)))]);
+            counts.used_in(stream, &recorded);
+            note_uses(stream, plan, args, &recorded);
+            recorded.map(drop)
+        })
+    }
+
+    /// Checks a launch, and lists what it uses; gives what stands in for buffers of no bytes.
+    fn prepare(
         &self,
         stream: &StreamCore,
         grid: Grid,
         args: &[Arg<'_>],
         scratch: &mut Scratch,
-    ) -> Result<()> {
+    ) -> Result<Option<Arc<Segment>>> {
         let Scratch { plan, uses } = scratch;
         check::plan(
             &self.interface,
@@ -100,7 +135,7 @@ impl Program {
             args,
             plan,
         )
-        .map_err(|error| error.context(self.name()))?;
+        .map_err(|error| error.context(&self.name))?;
         uses.clear();
         let stand_in = match plan
             .descriptors
@@ -127,26 +162,13 @@ impl Program {
                 Access::ReadWrite => Use::read_write(segment.id(), lo, hi, stage),
             });
         }
-        if plan.groups == [0; 3] {
-            return Ok(());
-        }
-        let recorded = stream.record_launch(uses, |recording| {
-            if let Some(segment) = &stand_in {
-                recording.retain(segment);
-            }
-            self.record(recording, plan, args, stand_in.as_ref())
-        });
-        for touched in &plan.memory {
-            if let Some(owner) = args.get(touched.arg).and_then(Arg::owner) {
-                owner.used_in(stream, &recorded);
-            }
-        }
-        recorded.map(drop)
+        Ok(stand_in)
     }
 
     fn record(
         &self,
         recording: &mut Recording,
+        groups: Groups<'_>,
         plan: &Plan,
         args: &[Arg<'_>],
         stand_in: Option<&Arc<Segment>>,
@@ -155,6 +177,9 @@ impl Program {
             recording.retain(self.segment(args, touched.arg)?);
         }
         recording.retain(&self.pipeline);
+        if let Some(segment) = stand_in {
+            recording.retain(segment);
+        }
         let mut ranges = Vec::with_capacity(plan.descriptors.len());
         for descriptor in &plan.descriptors {
             ranges.push(DescriptorRange {
@@ -171,7 +196,7 @@ impl Program {
         }
         recording
             .commands
-            .dispatch(&self.pipeline, plan.groups, &ranges, &plan.push)
+            .dispatch(&self.pipeline, groups, &ranges, &plan.push)
     }
 
     /// The segment behind an argument that the plan says is memory.
@@ -184,17 +209,12 @@ impl Program {
     }
 
     #[cold]
-    fn name(&self) -> String {
-        check::kernel_name(&self.interface.entry, self.file.as_deref())
-    }
-
-    #[cold]
     fn wrong_device(&self, index: usize) -> Error {
         Error::new(
             ErrorKind::InvalidDevice,
             format!(
                 "{}: argument {index} is not memory of {}; copy it to that device first",
-                self.name(),
+                self.name,
                 self.device.name()
             ),
         )
@@ -218,6 +238,27 @@ impl Program {
         match descriptor.map(|descriptor| self.kind(descriptor.set, descriptor.binding)) {
             Some(BindingKind::Uniform) => Stages::UNIFORM,
             _ => Stages::COMPUTE,
+        }
+    }
+}
+
+/// Calls `f` with the thread's own; a fresh one does where that is gone, as the thread is ending.
+fn with_scratch<R>(f: impl Fn(&mut Scratch) -> R) -> R {
+    thread_local! {
+        static SCRATCH: RefCell<Scratch> = RefCell::default();
+    }
+    SCRATCH
+        .try_with(|scratch| Some(f(&mut *scratch.try_borrow_mut().ok()?)))
+        .ok()
+        .flatten()
+        .unwrap_or_else(|| f(&mut Scratch::default()))
+}
+
+/// Takes note, with the arguments' memory, of a launch that was recorded, or maybe was.
+fn note_uses(stream: &StreamCore, plan: &Plan, args: &[Arg<'_>], recorded: &Result<u64>) {
+    for touched in &plan.memory {
+        if let Some(owner) = args.get(touched.arg).and_then(Arg::owner) {
+            owner.used_in(stream, recorded);
         }
     }
 }

@@ -7,7 +7,7 @@
 //! count goes that it is given. `fill` passes the count of the memory whose address it passes.
 #![allow(unsafe_code)]
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::base::sync::Mutex;
@@ -87,7 +87,7 @@ fn load(device: &Arc<vk::Device>, kernel: Kernel) -> Result<Program> {
         .map_err(|error| error.context(name))?;
     // SAFETY: the module is this crate's own, as the top of the file says; the interface was read
     // from it.
-    unsafe { Program::new(device, &words, interface, Some(PathBuf::from(name)), &[]) }
+    unsafe { Program::new(device, &words, interface, Some(Path::new(name)), &[]) }
 }
 
 #[cfg(test)]

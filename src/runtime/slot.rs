@@ -11,6 +11,7 @@ use crate::device::plan::Plan;
 use crate::device::{Device, DeviceCapability, MemoryInfo};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::ExecDevice;
+use crate::kernel::indirect::Indirect;
 use crate::mem::pressure::Callbacks;
 use crate::mem::{DeviceHost, DeviceMemory, MemorySettings, Staging};
 use crate::rng::generator::GeneratorState;
@@ -40,6 +41,8 @@ pub(crate) struct Slot {
 pub(crate) struct Opened {
     /// The shaders that make random numbers.
     pub(crate) random: Kernels,
+    /// What checks the group counts of launches that take them from memory.
+    pub(crate) indirect: Indirect,
     pub(crate) staging: Arc<Staging>,
     pub(crate) host: Arc<DeviceHost>,
     pub(crate) memory: Arc<DeviceMemory>,
@@ -150,6 +153,7 @@ impl Slot {
         let idle = (Arc::clone(&staging), Arc::clone(&host));
         Ok(Opened {
             random: Kernels::default(),
+            indirect: Indirect::new(&device),
             staging,
             host,
             memory: DeviceMemory::new(&device, &exec, &self.info, idle, &settings, pressure),
@@ -197,7 +201,7 @@ impl Slot {
     pub(super) fn synchronize(&self) -> Result<()> {
         self.existing()?.map_or(Ok(()), |opened| {
             opened.device.counts().host_waits_asked.add(1);
-            opened.exec.synchronize()
+            opened.exec.synchronize_and_tell()
         })
     }
 

@@ -68,6 +68,15 @@ pub(crate) struct Region {
     pub(crate) len: u64,
 }
 
+/// How many workgroups a launch runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Groups<'a> {
+    /// So many along each axis, within the limits.
+    Counts([u32; 3]),
+    /// As many as three words say when it runs, within the limits; `offset` is a multiple of 4.
+    Indirect { segment: &'a Segment, offset: u64 },
+}
+
 impl Commands {
     /// An empty command buffer for queues of `family`.
     pub(crate) fn new(device: &Arc<Device>, family: u32) -> Result<Self> {
@@ -218,7 +227,7 @@ impl Commands {
     pub(crate) fn dispatch(
         &mut self,
         pipeline: &Pipeline,
-        groups: [u32; 3],
+        groups: Groups<'_>,
         ranges: &[DescriptorRange<'_>],
         push: &[u8],
     ) -> Result<()> {
@@ -246,12 +255,19 @@ impl Commands {
                 );
             }
         }
-        // SAFETY: pipeline, sets and push constants are bound; the counts are within the limits.
-        unsafe {
-            self.device
-                .raw()
-                .cmd_dispatch(self.buffer, groups[0], groups[1], groups[2])
-        };
+        match groups {
+            // SAFETY: pipeline, sets and push constants are bound; the counts are within the limits.
+            Groups::Counts([x, y, z]) => unsafe {
+                self.device.raw().cmd_dispatch(self.buffer, x, y, z);
+            },
+            // SAFETY: as above; the words lie in the segment, which is alive until the command has
+            // finished, and every segment may hold such words.
+            Groups::Indirect { segment, offset } => unsafe {
+                self.device
+                    .raw()
+                    .cmd_dispatch_indirect(self.buffer, segment.buffer(), offset);
+            },
+        }
         self.tally.launches += 1;
         Ok(())
     }
