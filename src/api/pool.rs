@@ -1,5 +1,6 @@
 //! Private pools: memory that is cached apart from the rest.
 
+use core::fmt;
 use std::sync::Arc;
 
 use super::surface::MemPoolBodies;
@@ -27,13 +28,21 @@ use crate::runtime::{PoolGuard, Runtime, Slot};
 /// # drop(buffer);
 /// # Ok::<(), vkaccel::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct MemPool(Arc<Inner>);
 
-#[derive(Debug)]
 struct Inner {
     id: PoolId,
     slot: Arc<Slot>,
+}
+
+impl fmt::Debug for MemPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemPool")
+            .field("id", &self.0.id)
+            .field("device", &self.device())
+            .finish()
+    }
 }
 
 impl Drop for Inner {
@@ -71,12 +80,8 @@ impl MemPool {
 
     /// Runs `f` with the pool in place of the device's shared ones, on this thread.
     ///
-    /// Scopes nest: the innermost one of a device counts. They end on return, error and panic.
-    ///
-    /// # Errors
-    ///
-    /// Whatever `f` returns.
-    pub fn scope<R>(&self, f: impl FnOnce() -> Result<R>) -> Result<R> {
+    /// Scopes nest: the innermost one of a device counts. They end on return and panic.
+    pub fn scope<R>(&self, f: impl FnOnce() -> R) -> R {
         let _entered = PoolGuard::new(&self.0.slot, self.0.id);
         f()
     }

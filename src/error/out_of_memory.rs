@@ -34,7 +34,7 @@ pub struct OutOfMemory {
     pub reserved: u64,
     /// What this process holds from the driver and no buffer uses.
     pub cached: u64,
-    /// The largest piece of the cached memory.
+    /// The largest piece of the cached memory, of whatever stream and pool.
     pub largest_free_block: u64,
     /// The limit in force, where one is set.
     pub limit: Option<u64>,

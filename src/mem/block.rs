@@ -8,7 +8,7 @@ use super::device::DeviceMemory;
 use crate::alloc::{BlockId, PoolId, StreamKey};
 use crate::base::{fork, sync::Mutex};
 use crate::error::Result;
-use crate::exec::StreamCore;
+use crate::exec::{StreamCore, Ticket};
 use crate::vk::Segment;
 
 /// A piece of a segment; what a buffer occupies. A buffer of no bytes has one without memory.
@@ -26,6 +26,8 @@ pub(super) struct Held {
     pub(super) home: Arc<Home>,
     /// The newest recording of that stream that uses the memory, also on behalf of earlier owners.
     pub(super) last_use: AtomicU64,
+    /// What its stream waits for on the device before it uses the memory, and the host too.
+    pub(super) behind: Vec<Ticket>,
     /// The other streams that have used it.
     pub(super) others: Mutex<Vec<Arc<StreamCore>>>,
     /// Held by a thread that copies from or to the memory.
@@ -158,6 +160,11 @@ impl Held {
         if !self.home.stream.ticket(last).poll()? {
             return Ok(false);
         }
+        for ticket in &self.behind {
+            if !ticket.poll()? {
+                return Ok(false);
+            }
+        }
         let others = self.others.lock().clone();
         for stream in others {
             if !stream.newest().poll()? {
@@ -178,6 +185,12 @@ impl Drop for Held {
         for stream in &others {
             uses.push((StreamKey(stream.id()), stream.newest()));
         }
+        // Of streams whose numbers nobody knows any more; no stream has this one.
+        let behind = self
+            .behind
+            .drain(..)
+            .filter(|ticket| !ticket.known_reached());
+        uses.extend(behind.map(|ticket| (StreamKey(0), ticket)));
         self.home
             .memory
             .free(self.id, *self.last_use.get_mut(), uses);

@@ -183,9 +183,15 @@ impl DeviceMemory {
                         memory.exec.synchronize_for_memory()?;
                         continue;
                     }
+                    if memory.take_idle_host_memory() {
+                        continue;
+                    }
                     let figures = memory.completed(figures, refusal.as_ref());
-                    // Once a request, and never from inside a callback.
-                    if core::mem::replace(&mut may_ask, false) && memory.pressure.ask(&figures) {
+                    // Once a request that something given up could help, and never from inside a callback.
+                    let is_hopeless = figures.reason == OutOfMemoryReason::NeverFits
+                        || exhausted::is_beyond_limit(&figures);
+                    let ask = core::mem::replace(&mut may_ask, false) && !is_hopeless;
+                    if ask && memory.pressure.ask(&figures) {
                         continue;
                     }
                     return Err(memory.give_up(&request, figures, refusal));
@@ -223,15 +229,19 @@ impl DeviceMemory {
         }
     }
 
-    /// Waits for what the allocator wants finished, and gives idle host memory back, which may lie in
-    /// the same heap.
+    /// Waits for what the allocator wants finished.
     fn make_way(&self, tickets: &[Ticket]) -> Result<()> {
-        for ticket in tickets {
-            ticket.wait_for_memory()?;
-        }
+        tickets.iter().try_for_each(Ticket::wait_for_memory)
+    }
+
+    /// Gives idle host memory back, which may lie in the same heap and is one of the driver's allocations
+    /// anyway; whether there was any.
+    fn take_idle_host_memory(&self) -> bool {
+        let held = || (self.device.held_count(), self.device.held_bytes());
+        let before = held();
         self.staging.trim();
         self.host.trim();
-        Ok(())
+        held() < before
     }
 
     /// Says that segments are about to go, under the lock.
@@ -381,26 +391,23 @@ impl DeviceMemory {
 
 /// The block of what was found, behind what its stream has to wait for on the device.
 fn finish(home: Arc<Home>, found: Allocation<Ticket>, segment: Arc<Segment>) -> Result<Block> {
-    if found.waits.is_empty() {
-        return Ok(block(home, &found, segment));
-    }
-    let block = block(Arc::clone(&home), &found, segment);
-    for ticket in &found.waits {
-        home.stream.wait(ticket)?;
-    }
-    Ok(block)
-}
-
-fn block(home: Arc<Home>, found: &Allocation<Ticket>, segment: Arc<Segment>) -> Block {
-    Block::new(Held {
+    let waiting = (!found.waits.is_empty()).then(|| (Arc::clone(&home), found.waits.clone()));
+    let block = Block::new(Held {
         id: found.block,
         segment,
         offset: found.offset,
         last_use: AtomicU64::new(found.mark),
+        behind: found.waits,
         others: Mutex::default(),
         host: Mutex::default(),
         home,
-    })
+    });
+    if let Some((home, tickets)) = waiting {
+        for ticket in &tickets {
+            home.stream.wait(ticket)?;
+        }
+    }
+    Ok(block)
 }
 
 /// What came of a step.

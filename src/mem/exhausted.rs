@@ -74,6 +74,14 @@ fn reason(figures: &OutOfMemory, circumstances: Circumstances, cause: Option<&Er
 fn advice(figures: &OutOfMemory, circumstances: Circumstances) -> &'static str {
     match figures.reason {
         OutOfMemoryReason::NeverFits => "Split the data over several buffers.",
+        OutOfMemoryReason::OverLimit if is_beyond_limit(figures) => {
+            "That is more than the limit alone: raise it, or split the data over several buffers and \
+             use them one after the other."
+        }
+        _ if has_strange_piece(figures) => {
+            "A piece of the cache is large enough, but it is another stream's or pool's, and shares its \
+             segment with buffers: allocate where it is, or drop those buffers."
+        }
         OutOfMemoryReason::OverLimit if circumstances.limit_is_fraction => {
             "Drop buffers, or raise the limit with set_per_process_memory_fraction."
         }
@@ -99,6 +107,17 @@ fn advice(figures: &OutOfMemory, circumstances: Circumstances) -> &'static str {
     }
 }
 
+/// Whether the request alone is beyond the limit, so that nothing that is given up helps.
+pub(super) fn is_beyond_limit(figures: &OutOfMemory) -> bool {
+    figures.limit.is_some_and(|limit| figures.requested > limit)
+}
+
+/// Whether the cache has a piece that is large enough, which this request may not have.
+fn has_strange_piece(figures: &OutOfMemory) -> bool {
+    figures.largest_free_block >= figures.requested
+        && figures.reason != OutOfMemoryReason::TooManyAllocations
+}
+
 /// Whether there is enough in the cache, in too small pieces.
 fn is_fragmented(figures: &OutOfMemory) -> bool {
     figures.cached >= figures.requested && figures.largest_free_block < figures.requested
@@ -114,7 +133,13 @@ fn others_hold_most(figures: &OutOfMemory) -> bool {
 
 /// A number of bytes as people read it, with the exact one where that says more.
 fn bytes(count: u64) -> String {
-    const UNITS: [(u32, &str); 3] = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    const UNITS: [(u32, &str); 5] = [
+        (50, "PiB"),
+        (40, "TiB"),
+        (30, "GiB"),
+        (20, "MiB"),
+        (10, "KiB"),
+    ];
     for (shift, unit) in UNITS {
         let whole = count >> shift;
         if whole > 0 {
@@ -146,7 +171,7 @@ mod tests {
             allocated: 900 * MIB,
             reserved: 1000 * MIB,
             cached: 100 * MIB,
-            largest_free_block: 80 * MIB,
+            largest_free_block: 50 * MIB,
             ..OutOfMemory::new(reason, 0)
         }
     }
@@ -165,7 +190,7 @@ mod tests {
             text,
             "vulkan:0 has no room for 64 MiB: its memory is full now. Of its 1 GiB, 10 MiB are free; \
              this process holds 1000 MiB: 900 MiB in buffers, 100 MiB cached, the largest free piece \
-             of it 80 MiB. Drop buffers, or work in smaller pieces."
+             of it 50 MiB. Drop buffers, or work in smaller pieces."
         );
     }
 
@@ -185,6 +210,23 @@ mod tests {
         assert!(by_bytes.contains("VKACCEL_MEMORY_LIMIT"));
         circumstances.limit_is_fraction = true;
         assert!(text(over, circumstances).contains("set_per_process_memory_fraction"));
+    }
+
+    #[test]
+    fn a_limit_that_the_request_alone_exceeds_is_told_as_that() {
+        let mut beyond = figures(OutOfMemoryReason::OverLimit);
+        beyond.limit = Some(60 * MIB);
+        assert!(is_beyond_limit(&beyond));
+        let text = text(beyond, Circumstances::default());
+        assert!(text.contains("more than the limit alone"), "{text}");
+    }
+
+    #[test]
+    fn a_piece_of_another_stream_is_told_as_that() {
+        let mut strange = figures(OutOfMemoryReason::OverLimit);
+        (strange.limit, strange.largest_free_block) = (Some(1000 * MIB), 64 * MIB);
+        let text = text(strange, Circumstances::default());
+        assert!(text.contains("another stream's or pool's"), "{text}");
     }
 
     #[test]
@@ -210,9 +252,6 @@ mod tests {
         assert_eq!(bytes(1023), "1023 bytes");
         assert_eq!(bytes(1536), "1.50 KiB (1536 bytes)");
         assert_eq!(bytes(3 << 30), "3 GiB");
-        assert_eq!(
-            bytes(u64::MAX),
-            "17179869183.99 GiB (18446744073709551615 bytes)"
-        );
+        assert_eq!(bytes(u64::MAX), "16383.99 PiB (18446744073709551615 bytes)");
     }
 }

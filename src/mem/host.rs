@@ -208,12 +208,15 @@ impl DeviceHost {
     fn empty_neighbour(&self, role: MemoryRole) -> Result<bool> {
         let heap = self.device.plan().memory.best(role).heap;
         let neighbour = self.neighbour.get().and_then(Weak::upgrade);
-        let before = self.device.held_bytes();
+        let held = || (self.device.held_count(), self.device.held_bytes());
+        let before = held();
         match neighbour {
-            Some(memory) if heap == self.device.device_heap() => memory.empty_cache()?,
+            Some(memory) if heap == self.device.device_heap() || self.device.is_count_full() => {
+                memory.empty_cache()?;
+            }
             _ => {}
         }
-        Ok(self.device.held_bytes() < before)
+        Ok(held() < before)
     }
 
     /// A new segment, where the heap's budget leaves it.

@@ -52,7 +52,7 @@ struct State {
     /// Copies that are being queued, which read or write the memory.
     queueing: [usize; 2],
     /// Behind the newest queued copies of each stream that read or write the memory.
-    queued: [Vec<(u64, Ticket)>; 2],
+    queued: [Vec<Queued>; 2],
     /// What the last guard that wrote could not tell anybody.
     failure: Option<Error>,
 }
@@ -131,7 +131,7 @@ impl Pinned {
             state = self.queued.wait(state);
         }
         if state.has_writer {
-            return Err(busy("read", "a PinnedWrite of it lives"));
+            return Err(busy("read", "a PinnedWrite"));
         }
         state.readers += 1;
         drop(state);
@@ -152,7 +152,7 @@ impl Pinned {
             state = self.queued.wait(state);
         }
         if state.is_lent() {
-            return Err(busy("write", "a PinnedRead or PinnedWrite of it lives"));
+            return Err(busy("write", "a PinnedRead or PinnedWrite"));
         }
         state.has_writer = true;
         drop(state);
@@ -169,8 +169,8 @@ impl Pinned {
         for &kind in kinds {
             // A copy: others wait for the same ones.
             let queued = self.state.lock().queued[kind as usize].clone();
-            for (_, ticket) in &queued {
-                ticket.wait(None)?;
+            for copy in &queued {
+                copy.ticket.wait(None)?;
             }
         }
         Ok(())
@@ -193,8 +193,8 @@ impl Pinned {
         };
         if is_lent {
             return Err(match kind {
-                Copying::Reads => busy("copy from", "a PinnedWrite of it lives"),
-                Copying::Writes => busy("copy to", "a PinnedRead or PinnedWrite of it lives"),
+                Copying::Reads => busy("copy from", "a PinnedWrite"),
+                Copying::Writes => busy("copy to", "a PinnedRead or PinnedWrite"),
             });
         }
         state.queueing[kind as usize] += 1;
@@ -203,18 +203,40 @@ impl Pinned {
             pinned: self,
             stream,
             kind,
-            ticket: None,
+            seq: None,
         };
-        let ticket = stream.ticket(queue()?);
-        queueing.ticket = Some(ticket.clone());
-        Ok(ticket)
+        let seq = queue()?;
+        queueing.seq = Some(seq);
+        Ok(stream.ticket(seq))
     }
 
     /// The queued copies that may still use it.
     fn uses(state: &mut State) -> Vec<Ticket> {
         let queued = core::mem::take(&mut state.queued);
-        let tickets = queued.into_iter().flatten().map(|(_, ticket)| ticket);
+        let tickets = queued.into_iter().flatten().map(|copy| copy.ticket);
         tickets.filter(|ticket| !ticket.known_reached()).collect()
+    }
+}
+
+/// A queued copy.
+#[derive(Clone, Debug)]
+struct Queued {
+    stream: u64,
+    /// The recording of the stream that it is in, or one before that.
+    seq: u64,
+    ticket: Ticket,
+}
+
+impl Queued {
+    /// Takes the place of the older copies of its stream. Threads that queue copies on one stream may
+    /// come here in another order than they did so.
+    fn join(self, queued: &mut Vec<Self>) {
+        queued.retain(|one| !one.ticket.known_reached());
+        match queued.iter_mut().find(|one| one.stream == self.stream) {
+            Some(one) if one.seq > self.seq => {}
+            Some(one) => *one = self,
+            None => queued.push(self),
+        }
     }
 }
 
@@ -242,20 +264,25 @@ struct Queueing<'a> {
     pinned: &'a Pinned,
     stream: &'a StreamCore,
     kind: Copying,
-    /// Behind it, once it is queued.
-    ticket: Option<Ticket>,
+    /// The recording that it is in, once it is queued.
+    seq: Option<u64>,
 }
 
 impl Drop for Queueing<'_> {
     fn drop(&mut self) {
         // One that failed may have been recorded nevertheless.
-        let ticket = self.ticket.take().unwrap_or_else(|| self.stream.newest());
-        let id = self.stream.id();
+        let seq = self.seq.unwrap_or_else(|| self.stream.newest_seq());
+        let copy = Queued {
+            stream: self.stream.id(),
+            seq,
+            ticket: match self.seq {
+                Some(seq) => self.stream.ticket(seq),
+                None => self.stream.newest(),
+            },
+        };
         let mut state = self.pinned.state.lock();
         state.queueing[self.kind as usize] -= 1;
-        let queued = &mut state.queued[self.kind as usize];
-        queued.retain(|(of, ticket)| *of != id && !ticket.known_reached());
-        queued.push((id, ticket));
+        copy.join(&mut state.queued[self.kind as usize]);
         drop(state);
         self.pinned.queued.notify_all();
     }
@@ -336,9 +363,9 @@ impl Drop for WriteGuard<'_> {
 }
 
 #[cold]
-fn busy(what: &str, why: &str) -> Error {
+fn busy(what: &str, guard: &str) -> Error {
     let text = format!(
-        "the host has pinned memory that was asked for to {what} it: {why}; drop it first, or, if it \
+        "can't {what} this pinned memory while the host holds {guard} of it; drop that first, or, if it \
          was leaked, use other memory"
     );
     Error::new(ErrorKind::HostBusy, text)

@@ -4,7 +4,7 @@ use core::cell::Cell;
 use core::fmt;
 use std::sync::{Arc, Weak};
 
-use crate::base::sync::Mutex;
+use crate::base::{fork, sync::Mutex};
 use crate::error::OutOfMemory;
 
 /// What a pressure callback wants done about the request.
@@ -104,6 +104,10 @@ impl fmt::Debug for PressureHandle {
 
 impl Drop for PressureHandle {
     fn drop(&mut self) {
+        // In a forked child, a thread that is not there any more may hold the lock for ever.
+        if !fork::may_call_driver() {
+            return;
+        }
         let Some(callbacks) = self.callbacks.upgrade() else {
             return;
         };

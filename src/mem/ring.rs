@@ -37,6 +37,8 @@ struct Chunk<S, T> {
     pieces: u32,
     /// The newest command that uses it, with when that was said.
     used: Option<(T, u64)>,
+    /// The recording of its stream that this command is in.
+    used_seq: u64,
     is_reserve: bool,
 }
 
@@ -233,6 +235,7 @@ impl<S: Clone, T: Clone> Ring<S, T> {
             taken: 0,
             pieces: 0,
             used: None,
+            used_seq: 0,
             is_reserve: false,
         }
     }
@@ -242,11 +245,13 @@ impl<S: Clone, T: Clone> Ring<S, T> {
         self.held -= size;
     }
 
-    /// A command up to `ticket` uses pieces of the chunk.
-    pub(crate) fn used(&mut self, chunk: u64, ticket: T) {
+    /// A command up to `ticket`, in recording `seq` of the stream that has the chunk, uses pieces of it.
+    /// Threads of one stream may say so in another order than they recorded in.
+    pub(crate) fn used(&mut self, chunk: u64, seq: u64, ticket: T) {
         self.clock += 1;
         let clock = self.clock;
-        if let Some(chunk) = self.chunk(chunk) {
+        if let Some(chunk) = self.chunk(chunk).filter(|chunk| seq >= chunk.used_seq) {
+            chunk.used_seq = seq;
             chunk.used = Some((ticket, clock));
         }
     }
@@ -276,6 +281,7 @@ impl<S: Clone, T: Clone> Ring<S, T> {
                 chunk.owner = None;
                 chunk.taken = 0;
                 chunk.used = None;
+                chunk.used_seq = 0;
             }
         }
         if self.held > BOUND {

@@ -66,7 +66,7 @@ impl Sim {
     /// A piece that a command up to `ticket` uses.
     fn use_for(&mut self, owner: u64, bytes: u64, ticket: u64) -> Place<u32> {
         let place = self.take(owner, bytes).unwrap();
-        self.ring.used(place.chunk, ticket);
+        self.ring.used(place.chunk, ticket, ticket);
         self.ring.let_go(place.chunk);
         place
     }
@@ -84,7 +84,7 @@ fn small_pieces_follow_each_other_in_one_chunk() {
 fn chunks_come_back_when_their_newest_use_is_reached() {
     let mut sim = Sim::new();
     let first = sim.use_for(1, CHUNK_MAX, 5);
-    sim.ring.used(first.chunk, 7);
+    sim.ring.used(first.chunk, 7, 7);
     sim.done = 6;
     let other = sim.use_for(1, CHUNK_MAX, 8);
     assert_ne!(other.segment, first.segment);

@@ -223,11 +223,11 @@ impl Piece {
 
     /// Takes note of a use by a command that a stream has recorded, or maybe has.
     pub(crate) fn used_in(&self, stream: &StreamCore, recorded: &Result<u64>) {
-        let ticket = match recorded {
-            Ok(seq) => stream.ticket(*seq),
-            Err(_) => stream.newest(),
+        let (seq, ticket) = match recorded {
+            Ok(seq) => (*seq, stream.ticket(*seq)),
+            Err(_) => (stream.newest_seq(), stream.newest()),
         };
-        self.home.ring.lock().used(self.place.chunk, ticket);
+        self.home.ring.lock().used(self.place.chunk, seq, ticket);
     }
 }
 

@@ -98,7 +98,14 @@ impl Slot {
     pub(crate) fn set_allocator_settings(&self, text: &str) -> Result<()> {
         let conf: AllocConf = text.parse()?;
         self.shared().host.apply(&conf);
-        self.change_settings(|settings| settings.conf = conf)
+        // The last word on the fraction counts, whichever way it was said.
+        let fraction = conf.per_process_memory_fraction();
+        self.change_settings(|settings| {
+            settings.conf = conf;
+            if fraction < 1.0 {
+                settings.fraction = Some(fraction);
+            }
+        })
     }
 
     /// The callbacks for when memory is exhausted.
@@ -112,6 +119,8 @@ impl Slot {
 
     fn change_settings(&self, change: impl FnOnce(&mut MemorySettings)) -> Result<()> {
         self.shared().check()?;
+        // Two changes at once are put in force in the order in which they are remembered.
+        let _changing = self.changing_settings.lock();
         let settings = {
             let mut settings = self.memory_settings.lock();
             change(&mut settings);

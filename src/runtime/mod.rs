@@ -327,6 +327,7 @@ impl Runtime {
         };
         let selection = select::select(&infos, list)?;
         let settings = self.memory_settings()?;
+        shared.host.apply(&settings.conf);
         let slots = selection
             .visible
             .iter()
@@ -343,10 +344,14 @@ impl Runtime {
         let config = &self.0.shared.config;
         let variable =
             |name| std::env::var_os(name).map(|text| text.to_string_lossy().into_owned());
-        let conf = config
-            .alloc_conf
-            .clone()
-            .or_else(|| variable(alloc::VARIABLE));
+        let conf = match &config.alloc_conf {
+            Some(conf) => Some(("RuntimeBuilder::alloc_conf", conf.clone())),
+            None => variable(alloc::VARIABLE).map(|conf| (alloc::VARIABLE, conf)),
+        };
+        let conf = conf.map(|(name, conf)| {
+            let conf: Result<AllocConf> = conf.parse();
+            conf.map_err(|error| error.context(name))
+        });
         let limit = match config.memory_limit {
             Some(bytes) => Some(bytes),
             None => variable(limit::VARIABLE)
@@ -354,7 +359,7 @@ impl Runtime {
                 .transpose()?,
         };
         Ok(MemorySettings {
-            conf: conf.map_or_else(|| Ok(AllocConf::default()), |text| text.parse())?,
+            conf: conf.transpose()?.unwrap_or_default(),
             fraction: None,
             limit,
             history: None,

@@ -29,6 +29,8 @@ pub(crate) struct Slot {
     /// How many streams were made beside the default one.
     places: AtomicUsize,
     pub(super) memory_settings: Mutex<MemorySettings>,
+    /// Held while they are changed and put in force.
+    pub(super) changing_settings: Mutex<()>,
     pub(super) pressure: Arc<Callbacks>,
     opened: Mutex<Option<Arc<Opened>>>,
     shared: Arc<Shared>,
@@ -75,6 +77,7 @@ impl Slot {
             default_stream: NamedStream::new(0, 0),
             places: AtomicUsize::new(0),
             memory_settings: Mutex::new(memory_settings.clone()),
+            changing_settings: Mutex::default(),
             pressure: Arc::default(),
             opened: Mutex::new(None),
             shared: Arc::clone(shared),
@@ -148,7 +151,6 @@ impl Slot {
         let staging = Staging::new(&device)?;
         let host = DeviceHost::new(&self.shared.host, self.index, &device);
         let settings = self.memory_settings();
-        self.shared.host.apply(&settings.conf);
         let pressure = Arc::clone(&self.pressure);
         let idle = (Arc::clone(&staging), Arc::clone(&host));
         Ok(Opened {

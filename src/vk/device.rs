@@ -327,6 +327,11 @@ impl Device {
         (budget.budget > 0).then(|| budget.budget.saturating_sub(budget.usage))
     }
 
+    /// Whether the driver holds as many allocations for us as it can.
+    pub(crate) fn is_count_full(&self) -> bool {
+        self.held_count() >= self.plan.limits.max_memory_allocation_count
+    }
+
     /// How many allocations the driver holds for us.
     pub(crate) fn held_count(&self) -> u32 {
         self.held_count.load(Ordering::Relaxed)

@@ -1,5 +1,7 @@
 //! Memory of streams that are gone. PyTorch's streams never go, so that its numbers say nothing of it.
 
+use std::collections::BTreeSet;
+
 use super::allocate::{Wanted, takes};
 use super::{Addressed, Core};
 use crate::alloc::block::BlockId;
@@ -12,7 +14,7 @@ impl<S: Addressed, T: Clone> Core<S, T> {
     pub(crate) fn retire(&mut self, stream: StreamKey, ticket: T) {
         self.forget_heirless();
         if self.shelves.iter().any(|shelf| shelf.stream == stream) {
-            self.retired.push((stream, ticket));
+            self.retired.insert(stream, ticket);
         }
     }
 
@@ -21,12 +23,8 @@ impl<S: Addressed, T: Clone> Core<S, T> {
         if self.retired.is_empty() || self.conf.segment_per_allocation() {
             return false;
         }
-        self.forget_heirless();
         let pool = self.shelves[wanted.shelf].pool;
-        let is_left = |stream: StreamKey| {
-            let mut retired = self.retired.iter();
-            retired.any(|(gone, ticket)| *gone == stream && reached(ticket))
-        };
+        let is_left = |stream: StreamKey| self.retired.get(&stream).is_some_and(reached);
         let shelves = self.shelves.iter();
         let left = shelves.filter(|shelf| shelf.pool == pool && is_left(shelf.stream));
         let fits = |entry: &Entry| {
@@ -68,8 +66,10 @@ impl<S: Addressed, T: Clone> Core<S, T> {
 
     /// Forgets streams that have left nothing.
     fn forget_heirless(&mut self) {
-        let shelves = &self.shelves;
-        self.retired
-            .retain(|(stream, _)| shelves.iter().any(|shelf| shelf.stream == *stream));
+        if self.retired.is_empty() {
+            return;
+        }
+        let left: BTreeSet<StreamKey> = self.shelves.iter().map(|shelf| shelf.stream).collect();
+        self.retired.retain(|stream, _| left.contains(stream));
     }
 }

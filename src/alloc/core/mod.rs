@@ -22,6 +22,7 @@ pub(crate) use limits::Limits;
 pub(crate) use request::{Allocation, Request, Source, Step};
 
 use ::core::ops::Index;
+use std::collections::BTreeMap;
 
 use self::journal::Journal;
 use self::limits::Allowed;
@@ -48,7 +49,7 @@ pub(crate) struct Core<S, T> {
     pools: Pools,
     pending: Pending<T>,
     /// Streams that are gone and have left something, with when they are done.
-    retired: Vec<(StreamKey, T)>,
+    retired: BTreeMap<StreamKey, T>,
     journal: Journal,
     /// Grows whenever a block becomes free, so that whoever waited knows whether to search again.
     freed: u64,
@@ -94,7 +95,7 @@ impl<S, T: Clone> Core<S, T> {
             shelves: Shelves::default(),
             pools: Pools::default(),
             pending: Pending::default(),
-            retired: Vec::new(),
+            retired: BTreeMap::new(),
             journal: Journal::default(),
             freed: 0,
         };
