@@ -45,7 +45,8 @@ pub struct SegmentInfo {
     pub allocated_size: u64,
     /// The size of the blocks that are handed out, or given back and still in use.
     pub active_size: u64,
-    /// The stream that it serves.
+    /// The stream that it serves: its [`Stream::id`](crate::Stream::id), or the number that the
+    /// [`Simulator`](super::Simulator) was given.
     pub stream: u64,
     /// Whether it serves requests of more than 1 MiB.
     pub is_large: bool,
@@ -127,7 +128,7 @@ pub struct TraceEntry {
     pub address: u64,
     /// The bytes that were asked for, of blocks; the size of segments.
     pub size: u64,
-    /// The stream that it was done for.
+    /// The stream that it was done for, as in [`SegmentInfo::stream`].
     pub stream: u64,
     /// The private pool, `(0, 0)` for none.
     pub pool: (u64, u64),

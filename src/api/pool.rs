@@ -12,9 +12,11 @@ use crate::runtime::{PoolGuard, Runtime, Slot};
 /// A private pool of device memory. A cheap handle: clones are the same pool.
 ///
 /// What is allocated in its [scope](Self::scope) lies in segments of its own, which nothing else uses, so
-/// that it neither fragments the rest nor is fragmented by it. The pool's memory stays with it, also
-/// through [`empty_cache`](crate::empty_cache), until the last handle is dropped; what buffers still hold
-/// then follows once they go. It is what `torch.cuda.MemPool` is.
+/// that it neither fragments the rest nor is fragmented by it. While a handle lives, the pool's memory
+/// stays with it, also through [`empty_cache`](crate::empty_cache) and on a full device. Dropping the last
+/// handle gives nothing back by itself: from then on the pool's memory is cached memory that serves no
+/// request, and the next `empty_cache`, or request that finds the device full, gives the driver those of its
+/// segments back that no buffer lies in. It is what `torch.cuda.MemPool` is.
 ///
 /// # Example
 ///

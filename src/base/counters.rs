@@ -60,6 +60,9 @@ counters! {
     /// Waits between lanes that went with submissions.
     waits,
     /// Recordings that were sealed because they had enough commands.
+    ///
+    /// Enough is one command at first, and again when the host has waited for the stream; with each such
+    /// seal it doubles, up to 256.
     seals_by_size,
     /// Recordings that were sealed by an event behind them.
     seals_by_event,

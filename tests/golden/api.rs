@@ -1098,9 +1098,10 @@ pub mod memory {
 
     /// Sets the most bytes that this process may hold of the device's memory.
     ///
-    /// `None` lifts the limit. As [`set_per_process_memory_fraction`], in bytes; where both are set, both hold. A refused request
-    /// counts in `num_oom_rejections`. The environment variable `VKACCEL_MEMORY_LIMIT` (bytes, or a number
-    /// with `KiB`, `MiB` or `GiB`) sets it for every device of the process from the start.
+    /// `None` lifts the limit. As [`set_per_process_memory_fraction`], in bytes; where both are set, both hold. Unlike one that
+    /// the fraction alone refuses, a refused request counts in `num_oom_rejections`. The environment variable
+    /// `VKACCEL_MEMORY_LIMIT` (bytes, or a number with `KiB`, `MiB`, `GiB` or `TiB`) sets it for every device of the process
+    /// from the start.
     ///
     /// An extension, asked for in
     /// [pytorch/pytorch#166802](https://github.com/pytorch/pytorch/issues/166802).
@@ -1335,7 +1336,8 @@ pub mod memory {
 
     /// The bytes that each private pool holds from the driver.
     ///
-    /// Sorted by id; the memory counts in `reserved_bytes` of [`memory_stats`] too.
+    /// Sorted by id; the memory counts in `reserved_bytes` of [`memory_stats`] too. A pool without a handle
+    /// is listed until all its memory has gone back to the driver.
     ///
     /// An extension: PyTorch has nothing like it.
     ///

@@ -167,7 +167,8 @@ pub struct MemoryStats {
     ///
     /// In bytes. Documented by PyTorch.
     pub inactive_split_bytes: PoolStat,
-    /// What callers asked for, before rounding; what is missing to `allocated_bytes` is lost to it.
+    /// What callers asked for, of the active blocks; what is missing to `active_bytes` is lost to
+    /// rounding.
     ///
     /// In bytes. PyTorch has it, but its pages on accelerators do not say so.
     pub requested_bytes: PoolStat,
@@ -179,7 +180,8 @@ pub struct MemoryStats {
     ///
     /// In segments. PyTorch has it, but its pages on accelerators do not say so.
     pub oversize_segments: Stat,
-    /// Times that the driver had no memory, the cache was given back, and the driver asked again.
+    /// Times that there was no room for a new segment, the cache was given back, and it was tried
+    /// again: the driver had no memory, or a limit stood in the way and the driver was not asked.
     ///
     /// Documented by PyTorch.
     pub num_alloc_retries: u64,
@@ -199,7 +201,9 @@ pub struct MemoryStats {
     ///
     /// Documented by PyTorch.
     pub num_device_free: u64,
-    /// Requests that were refused since they would exceed the limit set for this process.
+    /// Requests that failed since they would exceed the limit in bytes, which `set_memory_limit`
+    /// sets. They count in `num_ooms` too; those that the memory fraction alone refuses count only
+    /// there.
     ///
     /// PyTorch has it, but its pages on accelerators do not say so.
     pub num_oom_rejections: u64,
