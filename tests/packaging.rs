@@ -57,8 +57,9 @@ fn the_package_holds_what_the_library_needs_and_nothing_of_its_tests() {
     let list: BTreeSet<&str> = list.lines().collect();
     let top = |path: &&str| path.split('/').next().unwrap().to_owned();
     let tops: BTreeSet<String> = list.iter().map(top).collect();
-    let expected = "build.rs Cargo.lock Cargo.toml Cargo.toml.orig CHANGELOG.md codegen examples \
-                    LICENSE-APACHE LICENSE-MIT README.md shaders spec src templates";
+    let expected = "build.rs Cargo.lock Cargo.toml Cargo.toml.orig CHANGELOG.md codegen \
+                    CONTRIBUTING.md docs examples LICENSE-APACHE LICENSE-MIT README.md shaders \
+                    spec src templates";
     let expected: BTreeSet<String> = expected.split_whitespace().map(str::to_owned).collect();
     // The commit is noted where there is a repository.
     let tops: BTreeSet<String> = tops
@@ -68,6 +69,24 @@ fn the_package_holds_what_the_library_needs_and_nothing_of_its_tests() {
     assert_eq!(tops, expected);
     for needed in ["src/crate_docs.md", "spec/api.yaml", "shaders/edge.comp"] {
         assert!(list.contains(needed), "{needed} is left out");
+    }
+}
+
+#[test]
+fn links_of_the_packages_documents_lead_into_it() {
+    let test = "links_of_the_packages_documents";
+    let Some(list) = cargo(test, "package -p vkaccel --list --allow-dirty") else {
+        return;
+    };
+    for document in ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
+        for part in read(document).split("](").skip(1) {
+            let (link, _) = part.split_once(')').unwrap();
+            let is_in = |path: &str| path.starts_with(link);
+            assert!(
+                link.contains("://") || list.lines().any(is_in),
+                "{document} links to {link}, which is left out"
+            );
+        }
     }
 }
 
