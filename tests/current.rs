@@ -62,7 +62,14 @@ fn scopes_that_end_by_an_error_or_a_panic_restore_too() {
         let default = now();
         let (s1, s2) = (Stream::new(0).unwrap(), Stream::new(0).unwrap());
         let failed: Result<()> = s1.scope(|| {
-            let inner: Result<()> = s2.scope(|| s1.scope(|| Err(some_error())));
+            let inner: Result<()> = s2.scope(|| {
+                let innermost = s1.scope(|| {
+                    assert_eq!(now(), s1);
+                    Err(some_error())
+                });
+                assert_eq!(now(), s2);
+                innermost
+            });
             assert_eq!(now(), s1);
             inner
         });

@@ -11,7 +11,7 @@ mod support;
 use support::kernels::chosen as kernel;
 use support::on_each_device;
 use support::random::Random;
-use vkaccel::{Arg, Buffer, Download, Grid, Kernel, Stream};
+use vkaccel::{Arg, Buffer, Download, Grid, Kernel, PinnedBuffer, Stream};
 
 /// Launches on the same memory see each other's results, without host waits.
 #[test]
@@ -70,6 +70,28 @@ fn a_copy_to_the_host_sees_what_the_kernel_before_it_wrote() {
         let expected: Vec<u32> = (0..1024).map(|i| 3 * i + 1).collect();
         assert_eq!(first.wait().unwrap(), expected);
         assert_eq!(words.to_vec().unwrap(), [9; 1024]);
+    });
+}
+
+/// The same without staging: the copy goes to memory of the program's.
+#[test]
+fn a_copy_to_pinned_memory_sees_what_the_kernel_before_it_wrote() {
+    on_each_device("a_copy_to_pinned_memory", |_| {
+        let kernel = kernel("affine");
+        let words = Buffer::from_slice(&(0..1024).collect::<Vec<u32>>()).unwrap();
+        let grid = Grid::elements(1024);
+        let (first, second) = (
+            PinnedBuffer::<u32>::new(1024).unwrap(),
+            PinnedBuffer::<u32>::new(1024).unwrap(),
+        );
+        kernel.launch(grid, (&words, 3, 1, 1024)).unwrap();
+        words.copy_to_pinned(&first).unwrap();
+        kernel.launch(grid, (&words, 0, 5, 1024)).unwrap();
+        words.copy_to_pinned(&second).unwrap();
+        kernel.launch(grid, (&words, 0, 9, 1024)).unwrap();
+        assert_eq!(*second.read().unwrap(), [5; 1024]);
+        let expected: Vec<u32> = (0..1024).map(|i| 3 * i + 1).collect();
+        assert_eq!(*first.read().unwrap(), expected);
     });
 }
 

@@ -60,6 +60,36 @@ fn vectors_of_three_are_read_with_the_stride_that_their_rules_give() {
     });
 }
 
+/// Other words than those two would show in the sum.
+#[test]
+fn the_number_behind_an_array_of_vectors_is_read_in_each_struct() {
+    on_each_device("the_number_behind_an_array", |_| {
+        let capability = get_device_capability(None).unwrap();
+        let has_scalar = capability.features().contains(Feature::ScalarBlockLayout);
+        for (name, first, second, count) in
+            [("strides_std430", 8, 20, 2), ("strides_scalar", 6, 13, 4)]
+        {
+            if name == "strides_scalar" && !has_scalar {
+                skip("the_number_behind_an_array", "no scalarBlockLayout");
+                continue;
+            }
+            let mut words = [1_000_000u32; 30];
+            (words[first], words[second]) = (100, 20_000);
+            let vectors = Buffer::<u32>::zeroed(16).unwrap();
+            let structs = Buffer::from_slice(&words).unwrap();
+            let uniforms = Buffer::<u32>::zeroed(16).unwrap();
+            let read = Buffer::<u32>::zeroed(5).unwrap();
+            let (kernel, grid) = (kernel(name), Grid::groups(1));
+            match name {
+                "strides_std430" => kernel.launch(grid, (&vectors, &structs, &uniforms, &read)),
+                _ => kernel.launch(grid, (&vectors, &structs, &read)),
+            }
+            .unwrap();
+            assert_eq!(read.to_vec().unwrap()[4], 20_100 + count, "{name}");
+        }
+    });
+}
+
 #[test]
 fn an_interface_says_where_everything_lies() {
     on_each_device("an_interface_says_where", |_| {

@@ -146,6 +146,7 @@ fn a_child_of_a_process_that_only_asked_works_fully() {
         assert!(vkaccel::is_available());
         let capability = vkaccel::get_device_capability(0).unwrap();
         vkaccel::get_memory_info(0).unwrap();
+        assert!(!Runtime::current().selection().unwrap().is_empty());
         let stream = Stream::new(0).unwrap();
         vkaccel::synchronize(None).unwrap();
         vkaccel::random::manual_seed(77).unwrap();

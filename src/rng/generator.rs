@@ -180,7 +180,9 @@ mod tests {
             let defaults = Defaults::default();
             std::thread::scope(|scope| {
                 scope.spawn(|| (0..3).for_each(|device| drop(defaults.of(device))));
-                scope.spawn(|| defaults.seed_all(777));
+                for _ in 0..7 {
+                    scope.spawn(|| defaults.seed_all(777));
+                }
             });
             for device in 0..3 {
                 assert_eq!(defaults.of(device).get().seed(), 777);
