@@ -19,8 +19,8 @@ use vkaccel::memory::{
     memory_reserved, memory_stats,
 };
 use vkaccel::{
-    Buffer, ErrorKind, HistoryOptions, MemPool, MemoryStats, OutOfMemoryReason, Pressure, Result,
-    Runtime, Stream,
+    Buffer, ErrorKind, HistoryOptions, MemPool, MemoryStats, OutOfMemoryReason, PinnedBuffer,
+    Pressure, Result, Runtime, Stream,
 };
 
 const MIB: usize = 1 << 20;
@@ -571,5 +571,63 @@ fn threads_that_copy_to_and_from_one_buffer_get_whole_contents() {
                 });
             }
         });
+    });
+}
+
+/// Each kind of idle memory makes way for the other, where one heap or the driver's count has both.
+#[test]
+fn idle_host_memory_makes_way_for_buffers_and_the_other_way_round() {
+    let test = "idle_host_memory_makes_way_for_buffers_and_the_other_way_round";
+    over_the_shim(test, &[("HEAP_BYTES", "67108864")], || {
+        let _runtime = TestRuntime::new(builder());
+        drop(PinnedBuffer::<u8>::new(32 * MIB).unwrap());
+        let device = Buffer::<u8>::zeroed(40 * MIB).unwrap();
+        drop(device);
+        let host = PinnedBuffer::<u8>::new(40 * MIB).unwrap();
+        drop(host);
+    });
+}
+
+#[test]
+fn idle_allocations_make_way_where_the_driver_has_no_more_of_them() {
+    let test = "idle_allocations_make_way_where_the_driver_has_no_more_of_them";
+    let settings = [("MAX_ALLOCATIONS", "24"), ("MEMORY", "apart")];
+    over_the_shim(test, &settings, || {
+        let _runtime = TestRuntime::new(builder());
+        let pinned: Vec<_> = (0..30)
+            .map_while(|_| PinnedBuffer::<u8>::new(100).ok())
+            .collect();
+        assert!(pinned.len() > 15);
+        drop(pinned);
+        let buffers: Vec<_> = (0..30)
+            .map_while(|_| Buffer::<u8>::uninit(12 * MIB).ok())
+            .collect();
+        assert!(buffers.len() > 15);
+        drop(buffers);
+        drop(PinnedBuffer::<u8>::new(100).unwrap());
+    });
+}
+
+#[test]
+fn callbacks_are_not_asked_for_what_nothing_that_is_given_up_could_help() {
+    let limited = || builder().memory_limit(32 << 20);
+    on_each_device_with("callbacks_are_not_asked", limited, |_| {
+        let calls = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&calls);
+        let _handle = memory::on_pressure(None, move |_| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            Pressure::GiveUp
+        });
+        assert!(Buffer::<u8>::uninit(1 << 50).is_err());
+        let error = Buffer::<u8>::uninit(40 * MIB).unwrap_err();
+        assert!(
+            error.to_string().contains("more than the limit alone"),
+            "{error}"
+        );
+        assert_eq!(calls.load(Ordering::Relaxed), 0);
+        let held = bytes(20 * MIB);
+        assert!(Buffer::<u8>::uninit(20 * MIB).is_err());
+        assert_eq!(calls.load(Ordering::Relaxed), 1);
+        drop(held);
     });
 }

@@ -540,3 +540,29 @@ fn memory_of_the_program_is_imported_where_the_device_can() {
         drop(pages);
     });
 }
+
+/// Which of two threads tells last of its copy is chance; both are waited for.
+#[test]
+fn a_guard_waits_for_the_copies_of_all_threads_that_share_a_stream() {
+    on_each_device("a_guard_waits_for_the_copies_of_all_threads", |_| {
+        let stream = Stream::new(0).unwrap();
+        let sources = [1u32, 2].map(|value| stream.upload(&vec![value; 256 * 1024]).unwrap());
+        let host = PinnedBuffer::<u32>::new(256 * 1024).unwrap();
+        for _ in 0..60 {
+            let barrier = std::sync::Barrier::new(2);
+            std::thread::scope(|scope| {
+                for source in &sources {
+                    let (stream, host, barrier) = (&stream, &host, &barrier);
+                    scope.spawn(move || {
+                        barrier.wait();
+                        stream.copy_to_pinned(source, host).unwrap();
+                    });
+                }
+            });
+            let guard = host.read().unwrap();
+            let before = guard.last().copied();
+            stream.synchronize().unwrap();
+            assert!(guard.iter().all(|&word| Some(word) == before));
+        }
+    });
+}

@@ -217,3 +217,23 @@ fn no_piece_overlaps_another_that_is_in_use() {
         }
     }
 }
+
+#[test]
+fn an_older_use_that_is_told_of_late_does_not_hide_a_newer_one() {
+    let mut sim = Sim::new();
+    let place = sim.take(1, CHUNK_MAX).unwrap();
+    sim.ring.used(place.chunk, 7, 7);
+    sim.ring.used(place.chunk, 3, 3);
+    sim.ring.let_go(place.chunk);
+    let mut released = Vec::new();
+    sim.ring.trim(&|ticket| *ticket <= 3, &mut released);
+    assert_eq!(released.len(), 0, "recording 7 still uses it");
+    sim.ring.trim(&|ticket| *ticket <= 7, &mut released);
+    assert_eq!(released.len(), 1);
+    // The next stream that has a chunk counts anew.
+    let place = sim.take(2, CHUNK_MAX).unwrap();
+    sim.ring.used(place.chunk, 1, 1);
+    sim.ring.let_go(place.chunk);
+    sim.ring.trim(&|_| false, &mut released);
+    assert_eq!(released.len(), 1);
+}
