@@ -631,3 +631,39 @@ fn callbacks_are_not_asked_for_what_nothing_that_is_given_up_could_help() {
         drop(held);
     });
 }
+
+/// The shim holds each submission back for a while.
+#[test]
+fn memory_that_is_reused_behind_a_wait_is_not_written_by_the_host_meanwhile() {
+    let test = "memory_that_is_reused_behind_a_wait_is_not_written_by_the_host_meanwhile";
+    over_the_shim(test, &[("QUEUES", "2"), ("DELAY_US", "5000")], || {
+        let conf = "cross_stream_reuse:True";
+        let _runtime = TestRuntime::new(builder().alloc_conf(conf));
+        let (owner, user) = (Stream::new(0).unwrap(), Stream::new(0).unwrap());
+        let mut reused = 0;
+        for round in 0..10u32 {
+            let x = owner.upload(&vec![round; 3 * MIB]).unwrap();
+            owner.synchronize().unwrap();
+            let copy = user.uninit::<u32>(3 * MIB).unwrap();
+            user.copy(&x, &copy).unwrap();
+            let address = x.address();
+            drop(x);
+            let y = owner.upload(&vec![round + 100; 3 * MIB]).unwrap();
+            reused += u32::from(y.address() == address);
+            assert!(
+                user.to_vec(&copy)
+                    .unwrap()
+                    .iter()
+                    .all(|&word| word == round)
+            );
+            assert!(
+                owner
+                    .to_vec(&y)
+                    .unwrap()
+                    .iter()
+                    .all(|&word| word == round + 100)
+            );
+        }
+        assert!(reused > 0, "nothing was reused before it was free");
+    });
+}
