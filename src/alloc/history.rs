@@ -23,6 +23,41 @@ pub struct HistoryOptions {
 impl HistoryOptions {
     /// How many entries are kept unless another number is set.
     pub const DEFAULT_MAX_ENTRIES: usize = 100_000;
+
+    /// These options with another number of entries that are kept at most.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use vkaccel::HistoryOptions;
+    ///
+    /// let options = HistoryOptions::default().with_max_entries(1_000_000);
+    /// assert_eq!((options.max_entries, options.backtraces), (1_000_000, false));
+    /// ```
+    #[must_use]
+    pub const fn with_max_entries(mut self, max_entries: usize) -> Self {
+        self.max_entries = max_entries;
+        self
+    }
+
+    /// These options with whole stacks, or without them.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use vkaccel::alloc::{AllocConf, HistoryOptions, Simulator};
+    ///
+    /// let options = HistoryOptions::default().with_backtraces(true);
+    /// assert!(options.backtraces);
+    ///
+    /// let mut device = Simulator::new(1 << 30, AllocConf::default());
+    /// device.record_history(Some(options));
+    /// ```
+    #[must_use]
+    pub const fn with_backtraces(mut self, backtraces: bool) -> Self {
+        self.backtraces = backtraces;
+        self
+    }
 }
 
 impl Default for HistoryOptions {

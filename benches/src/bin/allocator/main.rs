@@ -138,8 +138,7 @@ fn recorded_pairs(device: &mut Simulator) -> f64 {
 /// The same as `pairs`, with the newest operations recorded.
 fn with_history(entries: usize) -> f64 {
     let mut device = device("");
-    let mut options = HistoryOptions::default();
-    options.max_entries = entries;
+    let options = HistoryOptions::default().with_max_entries(entries);
     device.record_history(Some(options));
     pairs(&mut device, 4096)
 }
