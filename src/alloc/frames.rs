@@ -3,6 +3,7 @@
 use core::panic::Location;
 use std::backtrace::Backtrace;
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::snapshot::Frame;
@@ -46,15 +47,10 @@ impl FrameCache {
         if let Some(known) = self.known.get(&key) {
             return Arc::clone(known);
         }
-        let mut frames = vec![Frame {
-            name: "".into(),
-            filename: site.file().into(),
-            line: site.line(),
-        }];
-        if let Some(stack) = stack {
-            frames.extend(callers(&stack.to_string(), site));
-        }
-        let mut frames: Arc<[Frame]> = frames.into();
+        let mut frames: Arc<[Frame]> = match stack {
+            Some(stack) => callers(&stack.to_string(), site).into(),
+            None => Arc::new([nameless(site)]),
+        };
         match self.unique.get(&frames) {
             Some(equal) => frames = Arc::clone(equal),
             None => drop(self.unique.insert(Arc::clone(&frames))),
@@ -64,9 +60,29 @@ impl FrameCache {
     }
 }
 
-/// The frames of a printed stack from the one on that made the call; without debug information, which
-/// tells that, from the one on that captured it.
-fn callers(stack: &str, site: &Location<'_>) -> Vec<Frame> {
+/// The place of a call, of which nobody knows the function.
+fn nameless(site: &Location<'static>) -> Frame {
+    Frame {
+        name: "".into(),
+        filename: site.file().into(),
+        line: site.line(),
+    }
+}
+
+/// Whether a frame of a printed stack is at the place of the call. A stack has its files' whole paths,
+/// or from the current folder on; the place has what the compiler was given.
+fn is_at(frame: &Frame, site: &Location<'_>) -> bool {
+    let (printed, given) = (&*frame.filename, Path::new(site.file()));
+    let printed = Path::new(printed.trim_start_matches("./"));
+    frame.line == site.line()
+        && !printed.as_os_str().is_empty()
+        && (printed.ends_with(given) || given.ends_with(printed))
+}
+
+/// The frames of a printed stack from the one on that made the call, which is the first. Without debug
+/// information, which tells that one, the place of the call comes before the frames from the one on
+/// that captured the stack.
+fn callers(stack: &str, site: &Location<'static>) -> Vec<Frame> {
     let mut frames: Vec<Frame> = Vec::new();
     for line in stack.lines().map(str::trim_start) {
         if let Some(place) = line.strip_prefix("at ") {
@@ -92,19 +108,20 @@ fn callers(stack: &str, site: &Location<'_>) -> Vec<Frame> {
             });
         }
     }
-    let is_site = |frame: &Frame| {
-        frame.line == site.line() && frame.filename.trim_start_matches("./") == site.file()
-    };
+    if let Some(first) = frames.iter().position(|frame| is_at(frame, site)) {
+        let mut callers = frames.split_off(first);
+        if let Some(call) = callers.first_mut() {
+            // Spelled as where no stack is recorded.
+            call.filename = site.file().into();
+        }
+        return callers;
+    }
     let of_capture = |frame: &Frame| frame.name.ends_with("::Context::capture");
-    let behind_capture = || {
-        frames
-            .iter()
-            .rposition(of_capture)
-            .map_or(0, |last| last + 1)
-    };
-    let first = frames.iter().position(is_site);
-    let first = first.unwrap_or_else(behind_capture);
-    frames.split_off(first)
+    let last = frames.iter().rposition(of_capture);
+    let behind_capture = frames.split_off(last.map_or(0, |last| last + 1));
+    let mut callers = vec![nameless(site)];
+    callers.extend(behind_capture);
+    callers
 }
 
 #[cfg(test)]
@@ -125,8 +142,11 @@ mod tests {
         let stacks = [(); 2].map(|()| cache.frames(&Context::capture(site, true)));
         assert!(Arc::ptr_eq(&stacks[0], &stacks[1]), "{stacks:?}");
         let stack = &stacks[0];
-        assert_eq!(stack[0], brief[0]);
-        let first = &*stack[1].name;
+        assert_eq!(stack[0].filename, brief[0].filename);
+        assert_eq!(stack[0].line, brief[0].line);
+        // Where there is no debug information, nobody knows which function the place is in.
+        let first = stack.iter().find(|frame| !frame.name.is_empty());
+        let first = &*first.unwrap().name;
         assert!(first.contains("frames_tell_the_place"), "{stack:?}");
         assert!(cache.frames(&Context::default()).is_empty());
     }
@@ -142,11 +162,47 @@ mod tests {
         let frames = callers(&text, site);
         let texts: Vec<String> = frames.iter().map(Frame::to_string).collect();
         let expected = [
-            format!("./{file}:{line} app::make"),
+            format!("{file}:{line} app::make"),
             "./src/main.rs:4 main".to_owned(),
             "start".to_owned(),
         ];
         assert_eq!(texts, expected);
-        assert_eq!(callers("garbage\n 5: a\n at :\n at", site).len(), 1);
+    }
+
+    #[test]
+    fn the_place_of_the_call_is_told_once_and_with_its_function_where_that_is_known() {
+        let site = Location::caller();
+        let (file, line) = (site.file(), site.line());
+        let read = |text: &str| -> Vec<String> {
+            callers(text, site).iter().map(Frame::to_string).collect()
+        };
+        let relative = file.rsplit('/').next().unwrap();
+        for printed in [
+            file.to_owned(),
+            format!("./{file}"),
+            format!("/build/{file}"),
+            format!("./{relative}"),
+        ] {
+            let text =
+                format!(" 0: a::Context::capture\n 1: app::make\n at {printed}:{line}:9\n 2: main");
+            let expected = [format!("{file}:{line} app::make"), "main".to_owned()];
+            assert_eq!(read(&text), expected, "{printed}");
+        }
+        // Another file of that name's end, and another line.
+        let nameless = format!("{file}:{line}");
+        for elsewhere in [
+            format!("x{file}:{line}"),
+            format!("{file}:{}", line + 1),
+            format!(":{line}"),
+        ] {
+            let text = format!(" 0: a::Context::capture\n 1: app::make\n at {elsewhere}:9\n");
+            let frames = read(&text);
+            assert_eq!((frames.len(), &frames[0]), (2, &nameless), "{frames:?}");
+        }
+        assert_eq!(
+            read(" 0: a::Context::capture\n 1: app::make\n"),
+            [&*nameless, "app::make"]
+        );
+        assert_eq!(read("garbage\n 5: a\n at :\n at").len(), 2);
     }
 }
