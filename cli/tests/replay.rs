@@ -221,6 +221,122 @@ fn a_snapshot_of_pytorchs_is_done_again() {
     assert_eq!(json(&roomy)["runs"][0]["num_ooms"], 0);
 }
 
+/// The torch snapshot as lines, with the header's limits set to these.
+fn limited(scratch: &Scratch, limits: &str) -> PathBuf {
+    let export = format!(
+        "memory export {} --lines plain.jsonl",
+        torch_snapshot().display()
+    );
+    scratch.vkaccel(&export).ok();
+    let text = std::fs::read_to_string(scratch.path("plain.jsonl")).unwrap();
+    let none = r#""total_bytes":0,"conf":"max_split_size_mb:200","memory_fraction":null,"limit_bytes":null"#;
+    assert!(text.contains(none), "{text}");
+    scratch.write("limited.jsonl", text.replacen(none, limits, 1));
+    scratch.path("limited.jsonl")
+}
+
+#[test]
+fn the_limits_of_the_recorded_program_hold_in_a_replay_unless_they_are_left_out() {
+    let scratch = Scratch::new("limits");
+    let figures = |file: &std::path::Path, args: &str| {
+        let outcome = replay(&scratch, file, &format!("--json {args}")).ok();
+        json(&outcome)["runs"].clone()
+    };
+    let peak = |run: &Value| run["peak_reserved_bytes"].as_u64().unwrap();
+    let bytes = limited(
+        &scratch,
+        r#""total_bytes":1073741824,"conf":"","memory_fraction":null,"limit_bytes":41943040"#,
+    );
+    let runs = figures(&bytes, "");
+    assert_eq!(runs[0]["limit_bytes"], 40 << 20);
+    assert!(peak(&runs[0]) <= 40 << 20, "{runs}");
+    assert!(runs[0]["num_ooms"].as_u64().unwrap() > 0, "{runs}");
+    let text = replay(&scratch, &bytes, "").ok().stdout;
+    let says = "settings: the defaults\nlimits: at most 40 MiB reserved, as recorded; --no-limits";
+    assert!(text.contains(says), "{text}");
+    let free = figures(&bytes, "--no-limits");
+    assert_eq!(
+        (free[0]["num_ooms"].as_u64(), &free[0]["limit_bytes"]),
+        (Some(0), &Value::Null)
+    );
+    assert!(peak(&free[0]) > 40 << 20, "{free}");
+    let text = replay(&scratch, &bytes, "--no-limits").ok().stdout;
+    let says = "the limits it was recorded with are left out: at most 40 MiB reserved\n";
+    assert!(text.contains(says) && !text.contains("limits:"), "{text}");
+
+    let share = limited(
+        &scratch,
+        r#""total_bytes":83886080,"conf":"","memory_fraction":0.5,"limit_bytes":null"#,
+    );
+    let share_runs = figures(&share, "");
+    assert_eq!(share_runs[0]["memory_fraction"], 0.5);
+    assert_eq!(peak(&share_runs[0]), peak(&runs[0]));
+    // It is a share of the device that is tried, and gives way to one of the settings that are.
+    let larger = figures(
+        &share,
+        "--total 1GiB --conf max_split_size_mb:64 --conf per_process_memory_fraction:0.04",
+    );
+    assert_eq!(larger[0]["num_ooms"], 0);
+    assert_eq!(larger[1]["memory_fraction"], Value::Null);
+    assert!(peak(&larger[1]) <= 42_949_672, "{larger}");
+
+    // One that the recorded settings have goes with them.
+    let of_conf = limited(
+        &scratch,
+        r#""total_bytes":83886080,"conf":"per_process_memory_fraction:0.5","memory_fraction":0.5,"limit_bytes":null"#,
+    );
+    assert_eq!(peak(&figures(&of_conf, "")[0]), peak(&runs[0]));
+    let other = figures(&of_conf, "--conf max_split_size_mb:64");
+    assert!(peak(&other[0]) > 40 << 20, "{other}");
+}
+
+#[test]
+fn a_golden_traces_fractions_are_left_out_on_request() {
+    let scratch = Scratch::new("fractions");
+    let trace = golden("fraction");
+    let held = json(&replay(&scratch, &trace, "--json").ok())["runs"][0].clone();
+    let free = json(&replay(&scratch, &trace, "--json --no-limits").ok())["runs"][0].clone();
+    assert!(
+        held["num_ooms"].as_u64() > free["num_ooms"].as_u64(),
+        "{held} {free}"
+    );
+}
+
+#[test]
+fn requests_that_failed_when_recorded_and_do_not_here_are_told() {
+    let scratch = Scratch::new("recovered");
+    let roomy = replay(&scratch, &torch_snapshot(), "--total 1GiB").ok();
+    let says = "\nnote: 1 request that failed when recorded succeeds here: ";
+    assert!(roomy.stdout.contains(says), "{roomy:?}");
+    let same = replay(&scratch, &torch_snapshot(), "").ok();
+    assert!(!same.stdout.contains("failed when recorded"), "{same:?}");
+    let trace = replay(&scratch, &golden("soup_oom"), "--total 1TiB --json").ok();
+    assert_eq!(json(&trace)["runs"][0]["num_recovered_ooms"], 50);
+}
+
+#[test]
+fn a_usage_line_has_the_whole_command() {
+    let scratch = Scratch::new("usage");
+    for args in [
+        "f --html o --conf max_split_size_mb:64 --conf max_split_size_mb:65",
+        "f --check --json",
+        "",
+        "f --total x",
+    ] {
+        let outcome = scratch.vkaccel(&format!("memory replay {args}"));
+        assert_eq!(outcome.code, Some(2), "{outcome:?}");
+        let usage = outcome
+            .stderr
+            .lines()
+            .find(|line| line.starts_with("Usage: "));
+        assert!(
+            usage.is_none_or(|usage| usage.starts_with("Usage: vkaccel memory replay")),
+            "{outcome:?}"
+        );
+        assert!(usage.is_some() || args == "f --total x", "{outcome:?}");
+    }
+}
+
 #[test]
 fn formats_are_turned_into_each_other_without_loss() {
     let scratch = Scratch::new("formats");

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use vkaccel::alloc::{AllocConf, Events, HistoryOptions, Placement, PoolId, Simulator};
 use vkaccel::{Error, MemoryStats};
 
+use super::limits::Limits;
 use super::ops::Op;
 
 /// What came of an operation.
@@ -41,6 +42,8 @@ pub struct Figures {
     unused_shares: f64,
     pub retries: u64,
     pub ooms: u64,
+    /// Requests that failed where they were recorded, and for which there is memory here.
+    pub recovered: u64,
     pub syncs: u64,
     pub segments_made: u64,
     pub segments_returned: u64,
@@ -116,6 +119,15 @@ impl Device {
         }
     }
 
+    /// Limits what may be reserved.
+    pub fn limit(&mut self, limits: &Limits) -> Result<(), Error> {
+        self.simulator.set_limit(limits.bytes);
+        match limits.fraction {
+            Some(fraction) => self.simulator.set_fraction(fraction),
+            None => Ok(()),
+        }
+    }
+
     /// Does an operation. An error is one of the trace: of blocks that it never allocated, or twice.
     pub fn apply(&mut self, op: &Op) -> Result<Outcome, Error> {
         let before = self.simulator.stats();
@@ -128,10 +140,11 @@ impl Device {
     }
 
     /// Does an allocation that failed where it was recorded: if there is memory here, it is given
-    /// back at once.
+    /// back at once, and counted.
     pub fn apply_failed(&mut self, op: &Op) -> Result<Outcome, Error> {
         let outcome = self.apply(op)?;
         if let (Outcome::Placed(_) | Outcome::Nothing, Op::Alloc { id, .. }) = (outcome, op) {
+            self.figures.recovered += 1;
             self.simulator.free(*id)?;
             self.missing.insert(*id);
         }
@@ -268,6 +281,10 @@ mod tests {
         assert!(matches!(outcome, Outcome::Placed(_)));
         assert_eq!(device.stats().allocated_bytes.all.current, 0);
         assert_eq!(device.figures().peak_allocated, 30 * MIB);
+        assert_eq!(device.figures().recovered, 1);
+        let outcome = device.apply_failed(&alloc(2, 65 * MIB)).unwrap();
+        assert_eq!(outcome, Outcome::OutOfMemory);
+        assert_eq!((device.figures().recovered, device.figures().ooms), (1, 1));
         assert_eq!(device.apply(&Op::Free { id: 1 }).unwrap(), Outcome::Skipped);
     }
 }

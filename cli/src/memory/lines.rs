@@ -67,8 +67,10 @@ impl Reader {
         snapshot.total_bytes = number(fields, "total_bytes")?;
         snapshot.history_dropped = number(fields, "history_dropped")?;
         let settings = &mut snapshot.settings;
-        settings.memory_fraction = fields.get("memory_fraction").and_then(Value::as_f64);
-        settings.limit_bytes = fields.get("limit_bytes").and_then(Value::as_u64);
+        settings.memory_fraction = optional(fields, "memory_fraction", |value| {
+            value.as_f64().filter(|part| (0.0..=1.0).contains(part))
+        })?;
+        settings.limit_bytes = optional(fields, "limit_bytes", Value::as_u64)?;
         let conf = fields.get("conf").and_then(Value::as_str).unwrap_or("");
         if let Ok(parsed) = conf.parse() {
             settings.conf = parsed;
@@ -202,6 +204,22 @@ pub fn add_to_sums(segment: &mut SegmentInfo) {
     }
 }
 
+/// A field that may be null or missing. One that can't be read is a fault: without its limits, a run
+/// looks as if it had room.
+fn optional<T>(
+    fields: &Map<String, Value>,
+    name: &str,
+    read: impl Fn(&Value) -> Option<T>,
+) -> Result<Option<T>, String> {
+    match fields.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => match read(value) {
+            Some(read) => Ok(Some(read)),
+            None => Err(format!("`{name}` is no limit: {value}")),
+        },
+    }
+}
+
 fn pool(fields: &Map<String, Value>) -> Result<(u64, u64), String> {
     let pair = fields.get("pool").and_then(Value::as_array);
     match pair.map(Vec::as_slice) {
@@ -227,6 +245,8 @@ mod tests {
         let conf: AllocConf = "max_split_size_mb:64".parse().unwrap();
         let mut device = Simulator::new(64 << 20, conf);
         device.record_history(Some(HistoryOptions::default()));
+        device.set_limit(Some(48 << 20));
+        device.set_fraction(0.7).unwrap();
         device.allocate(1, 100, 3).unwrap();
         device.allocate(2, 5 << 20, 0).unwrap();
         device.set_time(77);
@@ -290,6 +310,17 @@ mod tests {
         ] {
             let error = read_all(format!("{header}\n{line}").as_bytes()).unwrap_err();
             assert!(error.to_string().contains("line 2: "), "{error}");
+            assert!(error.to_string().contains(says), "{error}");
+        }
+        for (limit, says) in [
+            (
+                r#","memory_fraction":1.5}"#,
+                "`memory_fraction` is no limit: 1.5",
+            ),
+            (r#","limit_bytes":-1}"#, "`limit_bytes` is no limit: -1"),
+        ] {
+            let limited = header.replace('}', limit);
+            let error = read_all(limited.as_bytes()).unwrap_err();
             assert!(error.to_string().contains(says), "{error}");
         }
         let newer = header.replace("\"version\":1", "\"version\":9");

@@ -6,6 +6,7 @@ mod export;
 mod files;
 mod golden;
 mod input;
+mod limits;
 mod lines;
 mod ops;
 pub mod options;

@@ -23,6 +23,7 @@ pub struct ReplayOptions {
     /// The settings to try, as spelled and as understood; none for the file's own.
     pub confs: Vec<(String, AllocConf)>,
     pub total: Option<u64>,
+    pub no_limits: bool,
     pub device: Option<u32>,
     pub check: bool,
     pub json: bool,
@@ -84,7 +85,9 @@ STRING is spelled as VKACCEL_ALLOC_CONF is: max_split_size_mb:64,garbage_collect
 
 A snapshot needs a history: what was recorded is done again on a device that is simulated, with the
 allocator that vkaccel has, so that the figures are those of a run with these settings. Blocks from
-before the history are allocated first. Blocks that stayed in use for a while after they were given
+before the history are allocated first. The limits of the program, `set_memory_limit` and
+`set_per_process_memory_fraction`, hold here, too, unless --no-limits is given or, for the latter, the
+settings have a share of their own. Blocks that stayed in use for a while after they were given
 back are in use as long here.
 
 Exit codes: 0 done, and with --check equal; 1 different; 2 malformed options or an unusable file.
@@ -124,13 +127,26 @@ fn replay_command() -> Command {
             )
             .value_parser(bytes),
         )
+        .arg(flag(
+            "no-limits",
+            "Leaves out the limits that the program set when it was recorded",
+        ))
         .arg(device_arg())
         .arg(
             flag(
                 "check",
                 "Compares every statistic and placement with those of a golden trace",
             )
-            .conflicts_with_all(["conf", "total", "html", "pickle", "lines", "json", "device"]),
+            .conflicts_with_all([
+                "conf",
+                "total",
+                "no-limits",
+                "html",
+                "pickle",
+                "lines",
+                "json",
+                "device",
+            ]),
         )
         .arg(flag("json", "Print JSON"))
         .args(out_args())
@@ -199,6 +215,7 @@ fn replay_options(mut matches: ArgMatches) -> Result<MemoryRequest, clap::Error>
         file: matches.remove_one("file").unwrap_or_default(),
         confs: confs.map_or_else(Vec::new, Iterator::collect),
         total: matches.remove_one("total"),
+        no_limits: matches.get_flag("no-limits"),
         device: matches.remove_one("device"),
         check: matches.get_flag("check"),
         json: matches.get_flag("json"),
@@ -206,7 +223,9 @@ fn replay_options(mut matches: ArgMatches) -> Result<MemoryRequest, clap::Error>
     };
     if !options.outs.is_empty() && options.confs.len() > 1 {
         let text = "--html, --pickle and --lines tell of one run: give one --conf";
-        return Err(replay_command().error(clap::error::ErrorKind::ArgumentConflict, text));
+        // Made apart from the whole, the command does not know what it is called by.
+        let mut command = replay_command().bin_name("vkaccel memory replay");
+        return Err(command.error(clap::error::ErrorKind::ArgumentConflict, text));
     }
     Ok(MemoryRequest::Replay(Box::new(options)))
 }
@@ -281,6 +300,7 @@ mod tests {
             "replay f --total x",
             "replay f --check --conf max_split_size_mb:64",
             "replay f --check --json",
+            "replay f --check --no-limits",
             "replay f --html o --conf max_split_size_mb:64 --conf max_split_size_mb:65",
             "export f",
             "export f --device x --html o",

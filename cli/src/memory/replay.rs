@@ -9,7 +9,9 @@ use super::device::Device;
 use super::files;
 use super::golden::{Golden, Header};
 use super::input::{self, Input};
+use super::limits::Limits;
 use super::lines::Recorded;
+use super::ops::Op;
 use super::options::ReplayOptions;
 use super::program::{Program, Step};
 use super::tables::{self, Replay, Run};
@@ -73,6 +75,9 @@ fn replay_golden(
             .for_each(|device| device.record_history(shown()));
     }
     while let Some(line) = golden.next()? {
+        if options.no_limits && matches!(line.op, Op::Fraction(_)) {
+            continue;
+        }
         let failed = line.expected.result.as_deref() == Some("oom");
         for device in &mut devices {
             let done = match failed {
@@ -89,7 +94,7 @@ fn replay_golden(
         file,
         total: Some(total),
         notes: Vec::new(),
-        runs: runs(confs, &devices),
+        runs: runs(confs, &vec![Limits::default(); devices.len()], &devices),
     })
 }
 
@@ -106,12 +111,20 @@ fn replay_recorded(
         )));
     }
     let known = Some(snapshot.total_bytes).filter(|total| *total > 0);
-    let program = Program::of(snapshot, known);
+    let in_force = Limits::in_force(&snapshot.settings);
+    let program = Program::of(snapshot, known.map(|total| in_force.of(total)));
     let total = options.total.or(known).or(program.total);
     let confs = confs(options, &recorded.conf)?;
+    let limits: Vec<Limits> = confs
+        .iter()
+        .map(|(_, conf)| limits(options, snapshot, conf))
+        .collect();
     let mut devices = Vec::new();
-    for (_, conf) in &confs {
+    for ((_, conf), limits) in confs.iter().zip(&limits) {
         let mut device = Device::new(total.unwrap_or(UNBOUNDED), conf.clone(), Events::Hold);
+        device
+            .limit(limits)
+            .map_err(|error| Failure::usage(format_args!("{file}: {error}")))?;
         if !options.outs.is_empty() {
             device.record_history(shown());
         }
@@ -136,22 +149,32 @@ fn replay_recorded(
         file,
         total,
         notes: notes(options, snapshot, &program, known),
-        runs: runs(confs, &devices),
+        runs: runs(confs, &limits, &devices),
     })
 }
 
-fn runs(confs: Vec<(String, AllocConf)>, devices: &[Device]) -> Vec<Run> {
-    let run = |((conf, _), device): ((String, AllocConf), &Device)| Run {
+/// The limits for a run: those recorded, unless they are to be left out.
+fn limits(options: &ReplayOptions, snapshot: &MemorySnapshot, conf: &AllocConf) -> Limits {
+    let recorded = Limits::recorded(&snapshot.settings);
+    match (options.no_limits, options.confs.is_empty()) {
+        (true, _) => Limits::default(),
+        (false, true) => recorded,
+        (false, false) => recorded.under(conf),
+    }
+}
+
+fn runs(confs: Vec<(String, AllocConf)>, limits: &[Limits], devices: &[Device]) -> Vec<Run> {
+    let each = confs.into_iter().zip(limits).zip(devices);
+    let run = each.map(|(((conf, _), limits), device)| Run {
         conf,
+        limits: *limits,
         figures: *device.figures(),
-    };
-    confs.into_iter().zip(devices).map(run).collect()
+    });
+    run.collect()
 }
 
 fn shown() -> HistoryOptions {
-    let mut options = HistoryOptions::default();
-    options.max_entries = MAX_SHOWN;
-    options
+    HistoryOptions::default().with_max_entries(MAX_SHOWN)
 }
 
 /// What a reader of the figures must know of the file.
@@ -172,6 +195,13 @@ fn notes(
             }
             .to_owned(),
         );
+    }
+    let limits = Limits::recorded(&snapshot.settings);
+    if options.no_limits && !limits.is_empty() {
+        notes.push(format!(
+            "the limits it was recorded with are left out: {}",
+            limits.text()
+        ));
     }
     if program.earlier > 0 {
         notes.push(format!(

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 
 use super::device::Figures;
+use super::limits::Limits;
 use crate::words::size;
 
 /// A run with some settings.
@@ -12,6 +13,8 @@ use crate::words::size;
 pub struct Run {
     /// The settings; empty for the defaults.
     pub conf: String,
+    /// What the program limited itself to.
+    pub limits: Limits,
     pub figures: Figures,
 }
 
@@ -134,23 +137,29 @@ pub fn text(replay: &Replay) -> String {
     for note in &replay.notes {
         line(&mut out, format_args!("{note}"));
     }
-    let heads: Vec<String> = match replay.runs.as_slice() {
-        [run] => {
-            line(&mut out, format_args!("settings: {}", conf_text(&run.conf)));
-            vec![String::new()]
-        }
-        runs => {
-            let letters = ('A'..='Z').map(String::from);
-            let heads: Vec<String> = letters.take(runs.len()).collect();
-            for (head, run) in heads.iter().zip(runs) {
-                line(
-                    &mut out,
-                    format_args!("settings {head}: {}", conf_text(&run.conf)),
-                );
-            }
-            heads
-        }
+    // What belongs to one run of several has its letter.
+    let heads: Vec<String> = match replay.runs.len() {
+        1 => vec![String::new()],
+        count => ('A'..='Z').map(|c| format!(" {c}")).take(count).collect(),
     };
+    for (head, run) in heads.iter().zip(&replay.runs) {
+        let conf = conf_text(&run.conf);
+        line(&mut out, format_args!("settings{head}: {conf}"));
+    }
+    for (head, run) in heads.iter().zip(&replay.runs) {
+        if !run.limits.is_empty() {
+            let limits = run.limits.text();
+            line(
+                &mut out,
+                format_args!("limits{head}: {limits}, as recorded; --no-limits leaves that out"),
+            );
+        }
+    }
+    for (head, run) in heads.iter().zip(&replay.runs) {
+        if let Some(note) = recovered(run.figures.recovered) {
+            line(&mut out, format_args!("note{head}: {note}"));
+        }
+    }
     out.push('\n');
     if replay.runs.len() > 1 {
         let mut row = " ".repeat(32);
@@ -171,11 +180,27 @@ pub fn text(replay: &Replay) -> String {
     out
 }
 
+/// What a reader of the peaks must know of requests that failed when they were recorded.
+fn recovered(count: u64) -> Option<String> {
+    let requests = match count {
+        0 => return None,
+        1 => "1 request that failed when recorded succeeds".to_owned(),
+        count => format!("{count} requests that failed when recorded succeed"),
+    };
+    Some(format!(
+        "{requests} here: what they take is in the peaks, and given back at once"
+    ))
+}
+
 /// The report for programs. Keys are stable: they may be added, never renamed.
 pub fn json(replay: &Replay) -> String {
     let runs = replay.runs.iter().map(|run| {
         let mut fields = serde_json::Map::new();
         fields.insert("conf".to_owned(), json!(run.conf));
+        fields.insert("limit_bytes".to_owned(), json!(run.limits.bytes));
+        fields.insert("memory_fraction".to_owned(), json!(run.limits.fraction));
+        let recovered = run.figures.recovered;
+        fields.insert("num_recovered_ooms".to_owned(), json!(recovered));
         for (_, key, number) in rows(&run.figures) {
             fields.insert(key.to_owned(), number.json());
         }
@@ -210,6 +235,7 @@ mod tests {
             figures.allocated_then = 15 << 20;
             Run {
                 conf: (*conf).to_owned(),
+                limits: Limits::default(),
                 figures,
             }
         };
@@ -246,6 +272,33 @@ peak reserved                           20 MiB        20 MiB
             text.contains("\nsettings: the defaults\n\npeak reserved"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn limits_and_failures_that_are_none_here_are_told_below_the_settings() {
+        let mut one = replay(&[""]);
+        one.runs[0].limits.bytes = Some(24 << 20);
+        one.runs[0].figures.recovered = 3;
+        let expected = "
+settings: the defaults
+limits: at most 24 MiB reserved, as recorded; --no-limits leaves that out
+note: 3 requests that failed when recorded succeed here: what they take is in the peaks, and given back \
+at once
+
+peak reserved";
+        assert!(text(&one).contains(expected), "{}", text(&one));
+        let mut two = replay(&["", "a"]);
+        two.runs[1].limits.fraction = Some(0.5);
+        two.runs[1].figures.recovered = 1;
+        let expected = "
+settings B: a
+limits B: at most 50.0 % of the device reserved, as recorded; --no-limits leaves that out
+note B: 1 request that failed when recorded succeeds here: ";
+        assert!(text(&two).contains(expected), "{}", text(&two));
+        let value: Value = serde_json::from_str(&json(&two)).unwrap();
+        assert_eq!(value["runs"][1]["memory_fraction"], 0.5);
+        assert_eq!(value["runs"][1]["limit_bytes"], Value::Null);
+        assert_eq!(value["runs"][1]["num_recovered_ooms"], 1);
     }
 
     #[test]
