@@ -4,12 +4,14 @@
 //! cargo run --features pickle --example memory_history
 //! ```
 //!
-//! It trains nothing: it allocates what training allocates, for batches of changing length. Then open
-//! `memory.html` in a browser, drop `memory.pickle` into PyTorch's viewer, or try other settings with
-//! `vkaccel memory replay memory.jsonl --conf ''  --conf roundup_power2_divisions:8`.
+//! It trains nothing: it allocates what training allocates, for batches of changing length. The files are
+//! in `target`, or in the folder that is given as an argument. Open `memory.html` in a browser, drop
+//! `memory.pickle` into PyTorch's viewer, or try other settings with
+//! `vkaccel memory replay target/memory.jsonl --conf '' --conf roundup_power2_divisions:8`.
 
 use std::fs::File;
 use std::io::BufWriter;
+use std::path::{Path, PathBuf};
 
 use vkaccel::alloc::{HistoryOptions, MemorySnapshot};
 use vkaccel::{Buffer, memory};
@@ -57,6 +59,11 @@ fn train_step(layers: &[Layer], tokens: usize) -> vkaccel::Result<()> {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let folder = std::env::args_os()
+        .nth(1)
+        .unwrap_or_else(|| "target".into());
+    let folder = PathBuf::from(folder);
+    std::fs::create_dir_all(&folder)?;
     memory::record_memory_history(Some(HistoryOptions::default()), None)?;
     let layers: Vec<Layer> = (0..8).map(|_| Layer::new(512)).collect::<Result<_, _>>()?;
     let mut tokens = 300;
@@ -66,15 +73,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         train_step(&layers, tokens)?;
     }
     let snapshot = memory::memory_snapshot(None)?;
-    write(&snapshot)?;
+    write(&snapshot, &folder)?;
     println!("{}", memory::memory_summary(None, true)?);
     let entries = snapshot.history.len();
-    println!("{entries} entries are in memory.jsonl and memory.html");
+    let folder = folder.display();
+    println!("{entries} entries are in memory.jsonl and memory.html in {folder}");
     Ok(())
 }
 
-fn write(snapshot: &MemorySnapshot) -> std::io::Result<()> {
-    let create = |name| File::create(name).map(BufWriter::new);
+fn write(snapshot: &MemorySnapshot, folder: &Path) -> std::io::Result<()> {
+    let create = |name| File::create(folder.join(name)).map(BufWriter::new);
     snapshot.write_json_lines(create("memory.jsonl")?)?;
     snapshot.write_html(create("memory.html")?)?;
     #[cfg(feature = "pickle")]
