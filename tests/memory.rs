@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use process::over_the_shim;
 use support::entry::Entry;
 use support::{TestRuntime, builder, on_each_device, on_each_device_with};
-use vkaccel::alloc::TraceAction;
+use vkaccel::alloc::{Frame, TraceAction};
 use vkaccel::memory::{
     self, empty_cache, max_memory_allocated, max_memory_reserved, memory_allocated,
     memory_reserved, memory_stats,
@@ -483,6 +483,29 @@ fn history_knows_who_allocated_and_costs_nothing_while_off() {
         assert_eq!(actions[1..], freed);
         memory::record_memory_history(None, None).unwrap();
         assert!(memory::memory_snapshot(None).unwrap().history.is_empty());
+    });
+}
+
+#[test]
+fn a_recorded_stack_has_the_place_of_the_call_once_and_first() {
+    on_each_device("a_recorded_stack_has_the_place", |_| {
+        let options = HistoryOptions::default().with_backtraces(true);
+        memory::record_memory_history(Some(options), None).unwrap();
+        let (line, _kept) = (line!(), Buffer::<u8>::zeroed(777).unwrap());
+        let snapshot = memory::memory_snapshot(None).unwrap();
+        let frames = &snapshot.segments[0].blocks[0].frames;
+        let is_here = |frame: &Frame| frame.line == line && frame.filename.ends_with("memory.rs");
+        let here: Vec<bool> = frames.iter().map(is_here).collect();
+        assert!(
+            here.len() > 1 && here[0] && !here[1..].contains(&true),
+            "{frames:?}"
+        );
+        // With debug information, which callers' files are from, its function is known, too.
+        let debug = frames[1..]
+            .iter()
+            .any(|frame| frame.filename.ends_with("memory.rs"));
+        assert!(!debug || !frames[0].name.is_empty(), "{frames:?}");
+        memory::record_memory_history(None, None).unwrap();
     });
 }
 
