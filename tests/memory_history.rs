@@ -55,7 +55,7 @@ fn history_knows_who_allocated_and_costs_nothing_while_off() {
         let entry = &snapshot.history[0];
         assert_eq!((entry.action, entry.size), (TraceAction::Alloc, 777));
         assert_eq!(entry.frames[0].line, line);
-        assert!(entry.frames[0].filename.ends_with("memory.rs"));
+        assert!(entry.frames[0].filename.ends_with("memory_history.rs"));
         let block = &snapshot.segments[0].blocks[0];
         assert_eq!(block.frames, entry.frames);
         // A limit that is set later changes nothing about it.
@@ -80,7 +80,8 @@ fn a_recorded_stack_has_the_place_of_the_call_once_and_first() {
         let (line, _kept) = (line!(), Buffer::<u8>::zeroed(777).unwrap());
         let snapshot = memory::memory_snapshot(None).unwrap();
         let frames = &snapshot.segments[0].blocks[0].frames;
-        let is_here = |frame: &Frame| frame.line == line && frame.filename.ends_with("memory.rs");
+        let is_here =
+            |frame: &Frame| frame.line == line && frame.filename.ends_with("memory_history.rs");
         let here: Vec<bool> = frames.iter().map(is_here).collect();
         assert!(
             here.len() > 1 && here[0] && !here[1..].contains(&true),
@@ -89,7 +90,7 @@ fn a_recorded_stack_has_the_place_of_the_call_once_and_first() {
         // With debug information, which callers' files are from, its function is known, too.
         let debug = frames[1..]
             .iter()
-            .any(|frame| frame.filename.ends_with("memory.rs"));
+            .any(|frame| frame.filename.ends_with("memory_history.rs"));
         assert!(!debug || !frames[0].name.is_empty(), "{frames:?}");
         memory::record_memory_history(None, None).unwrap();
     });
