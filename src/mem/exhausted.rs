@@ -170,7 +170,7 @@ mod tests {
             total: 1024 * MIB,
             allocated: 900 * MIB,
             reserved: 1000 * MIB,
-            cached: 100 * MIB,
+            cached: 60 * MIB,
             largest_free_block: 50 * MIB,
             ..OutOfMemory::new(reason, 0)
         }
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(
             text,
             "vulkan:0 has no room for 64 MiB: its memory is full now. Of its 1 GiB, 10 MiB are free; \
-             this process holds 1000 MiB: 900 MiB in buffers, 100 MiB cached, the largest free piece \
+             this process holds 1000 MiB: 900 MiB in buffers, 60 MiB cached, the largest free piece \
              of it 50 MiB. Drop buffers, or work in smaller pieces."
         );
     }
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn advice_fits_the_settings_in_force() {
         let mut fragmented = figures(OutOfMemoryReason::FullNow);
-        fragmented.largest_free_block = MIB;
+        (fragmented.cached, fragmented.largest_free_block) = (100 * MIB, MIB);
         let mut circumstances = Circumstances::default();
         assert!(text(fragmented.clone(), circumstances).contains("set max_split_size_mb"));
         circumstances.splits_are_bounded = true;

@@ -8,9 +8,10 @@
 ///
 /// ```
 /// # if vkaccel::device_count() == 0 { return Ok(()); }
-/// let buffer = vkaccel::Buffer::from_slice(&[1u8; 100_000])?;
-/// assert!(vkaccel::runtime_memory(None)?.staging_bytes >= 100_000);
-/// # drop(buffer);
+/// // A pattern that is no whole word is copied in from the host.
+/// let pixels = vkaccel::Buffer::<[u8; 3]>::zeroed(1000)?;
+/// pixels.fill([1, 2, 3])?;
+/// assert!(vkaccel::runtime_memory(None)?.staging_bytes > 0);
 /// # Ok::<(), vkaccel::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -758,9 +758,10 @@ pub mod memory {
     /// ```
     /// # fn main() -> vkaccel::Result<()> {
     /// # if vkaccel::device_count() == 0 { return Ok(()); }
-    /// let buffer = vkaccel::Buffer::from_slice(&[1u8; 100_000])?;
-    /// assert!(vkaccel::memory::runtime_memory(None)?.staging_bytes >= 100_000);
-    /// drop(buffer);
+    /// // A pattern that is no whole word is copied in from the host.
+    /// let pixels = vkaccel::Buffer::<[u8; 3]>::zeroed(1000)?;
+    /// pixels.fill([1, 2, 3])?;
+    /// assert!(vkaccel::memory::runtime_memory(None)?.staging_bytes > 0);
     /// # Ok(())
     /// # }
     /// ```
