@@ -183,18 +183,19 @@ fn the_host_writes_and_reads_mapped_memory_itself_where_nothing_uses_it() {
 }
 
 #[test]
-fn threads_that_copy_to_and_from_one_buffer_get_whole_contents() {
-    on_each_device("threads_that_copy_to_and_from_one_buffer", |test| {
-        let words = Buffer::from_slice(&[0u32; 50_000]).unwrap();
+fn threads_that_copy_to_and_from_their_parts_of_a_buffer_leave_the_others_alone() {
+    on_each_device("threads_that_copy_to_and_from_their_parts", |test| {
+        const LEN: usize = 20_000;
+        let words = Buffer::from_slice(&[0u32; 3 * LEN]).unwrap();
         std::thread::scope(|scope| {
-            for thread in 0..3u32 {
+            for thread in 0..3usize {
                 let (runtime, words) = (test.runtime().clone(), &words);
                 scope.spawn(move || {
                     let _entered = runtime.enter();
+                    let part = words.view(thread * LEN..(thread + 1) * LEN).unwrap();
                     for round in 0..30 {
-                        words.write(&vec![thread * 1000 + round; 50_000]).unwrap();
-                        let seen = words.to_vec().unwrap();
-                        assert!(seen.iter().all(|&word| word == seen[0]), "torn");
+                        part.write(&[round; LEN]).unwrap();
+                        assert_eq!(part.to_vec().unwrap(), [round; LEN]);
                     }
                 });
             }

@@ -194,6 +194,9 @@ impl<T: Pod> Buffer<T> {
 
     /// Overwrites the buffer with `data`, which is read before the call returns.
     ///
+    /// Calls for the same bytes on several threads at once, with nothing that orders them, may meet parts of
+    /// each other's content; each thread's own calls take effect in order.
+    ///
     /// Does not wait for the device, but for room: an upload larger than the staging memory goes
     /// through it in pieces.
     ///

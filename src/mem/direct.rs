@@ -4,8 +4,9 @@
 //!
 //! The host only copies from and to the mapping; no reference into it is ever made. A block's lock
 //! keeps the copies of two threads apart. That no command writes the memory meanwhile is seen to
-//! before: a write goes ahead only where nothing unfinished uses the block, a read waits first. A
-//! program that queues a command for the block on another thread at that moment gets either content.
+//! before: a write goes ahead only where nothing unfinished uses the block, a read waits first. Where a
+//! program queues a command for the same bytes on another thread at that very moment, with nothing that
+//! orders the two, either may meet parts of the other's content: wrong numbers, as of any race of its own.
 #![allow(unsafe_code)]
 
 use super::block::Range;
