@@ -5,13 +5,13 @@
 
 use core::panic::Location;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use super::block::{Block, Held, Home};
 use super::exhausted::{self, Circumstances};
 use super::host::DeviceHost;
-use super::leaving::{Going, Leaving, is_in_use};
+use super::leaving::{Going, Leaving, is_in_use, wait_until_let_go};
 use super::pressure::{self, Callbacks};
 use super::settings::MemorySettings;
 use super::staging::Staging;
@@ -179,8 +179,11 @@ impl DeviceMemory {
                     if memory.leaving.wait() != gone {
                         continue;
                     }
-                    if memory.leaving.take_kept() {
+                    let kept = memory.leaving.take_kept();
+                    if !kept.is_empty() {
                         memory.exec.synchronize_for_memory()?;
+                        let holders = |one: &Weak<Segment>| one.strong_count();
+                        wait_until_let_go(0, || kept.iter().map(holders).sum());
                         continue;
                     }
                     if memory.take_idle_host_memory() {
@@ -253,6 +256,9 @@ impl DeviceMemory {
     fn let_go(&self, released: Vec<Arc<Segment>>, going: Option<Going<'_>>) -> Result<()> {
         if released.iter().any(is_in_use) {
             self.exec.synchronize_for_memory()?;
+            wait_until_let_go(released.len(), || {
+                released.iter().map(Arc::strong_count).sum()
+            });
         }
         drop(released);
         drop(going);

@@ -1,11 +1,17 @@
 //! Segments on their way back to the driver: a request that fails in the meantime fails for want of
 //! them, and is tried again once they are gone.
 
+use core::time::Duration;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Instant;
 
 use crate::base::sync::{Condvar, Mutex};
 use crate::vk::Segment;
+
+/// The longest that another thread takes to let go of finished work, and how often one looks.
+const LET_GO: Duration = Duration::from_secs(1);
+const LOOK_AGAIN: Duration = Duration::from_micros(50);
 
 #[derive(Debug, Default)]
 pub(super) struct Leaving {
@@ -70,10 +76,20 @@ impl Leaving {
         }
     }
 
-    /// Whether queued work keeps segments that were let go of; forgets about them.
-    pub(super) fn take_kept(&self) -> bool {
-        let kept = core::mem::take(&mut self.state.lock().kept);
-        kept.iter().any(|segment| segment.strong_count() > 0)
+    /// Takes the segments that were let go of and that queued work still keeps.
+    pub(super) fn take_kept(&self) -> Vec<Weak<Segment>> {
+        let mut kept = core::mem::take(&mut self.state.lock().kept);
+        kept.retain(|segment| segment.strong_count() > 0);
+        kept
+    }
+}
+
+/// Waits until nothing holds segments but `ours` owners each. The work that used them has finished; another
+/// thread may be about to let go of what that kept.
+pub(super) fn wait_until_let_go(ours: usize, holders: impl Fn() -> usize) {
+    let started = Instant::now();
+    while holders() > ours && started.elapsed() < LET_GO {
+        std::thread::sleep(LOOK_AGAIN);
     }
 }
 
@@ -85,7 +101,6 @@ pub(super) fn is_in_use(segment: &Arc<Segment>) -> bool {
 #[cfg(test)]
 mod tests {
     use core::sync::atomic::{AtomicBool, Ordering};
-    use core::time::Duration;
 
     use super::*;
 
@@ -106,6 +121,6 @@ mod tests {
             assert_eq!(waiter.join().expect("it does not panic"), (1, true));
         });
         assert_eq!(leaving.ended(), 1);
-        assert!(!leaving.take_kept());
+        assert!(leaving.take_kept().is_empty());
     }
 }
