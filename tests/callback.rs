@@ -113,12 +113,20 @@ fn a_panic_in_a_callback_is_told_to_the_next_user_of_its_stream_once() {
     on_each_device("a_panic_in_a_callback", |_| {
         let (stream, other) = (Stream::new(0).unwrap(), Stream::new(0).unwrap());
         let words = stream.upload(&[1u32; 10]).unwrap();
-        stream.add_callback(|| panic!("on purpose")).unwrap();
+        // It panics once the next one is there, which would be told of it.
+        let (go, wait) = channel();
+        stream
+            .add_callback(move || {
+                wait.recv().unwrap();
+                panic!("on purpose")
+            })
+            .unwrap();
         let (sender, receiver) = channel();
         // The callback behind it runs nevertheless.
         stream
             .add_callback(move || sender.send(()).unwrap())
             .unwrap();
+        go.send(()).unwrap();
         receiver.recv_timeout(SOON).unwrap();
         other.synchronize().unwrap();
         let error = stream.fill(&words, 2).unwrap_err();
