@@ -5,10 +5,10 @@
 mod support;
 
 use ash::vk;
+use support::books::check_books;
 use support::entry::Entry;
 use support::on_each_device;
-use vkaccel::alloc::BlockState;
-use vkaccel::memory::{empty_cache, memory_reserved, memory_snapshot, memory_stats};
+use vkaccel::memory::{empty_cache, memory_reserved, memory_stats};
 use vkaccel::{Buffer, ErrorKind, Result, Stream};
 
 const MIB: usize = 1 << 20;
@@ -37,38 +37,6 @@ fn churn() -> Result<()> {
     Ok(())
 }
 
-/// Every statistic of a level is what the segments and blocks add up to.
-#[track_caller]
-fn books_balance() {
-    let (stats, snapshot) = (memory_stats(0).unwrap(), memory_snapshot(0).unwrap());
-    let blocks = snapshot.segments.iter().flat_map(|segment| &segment.blocks);
-    let sum = |which: &dyn Fn(BlockState) -> bool| {
-        let found: Vec<u64> = blocks
-            .clone()
-            .filter(|block| which(block.state))
-            .map(|block| block.size)
-            .collect();
-        (found.len() as u64, found.iter().sum::<u64>())
-    };
-    let allocated = sum(&|state| state == BlockState::ActiveAllocated);
-    let active = sum(&|state| state != BlockState::Inactive);
-    let reserved: u64 = snapshot.segments.iter().map(|one| one.total_size).sum();
-    let held = [
-        stats.allocated.all.current,
-        stats.allocated_bytes.all.current,
-    ];
-    assert_eq!(held, [allocated.0, allocated.1]);
-    let held = [stats.active.all.current, stats.active_bytes.all.current];
-    assert_eq!(held, [active.0, active.1]);
-    assert_eq!(stats.reserved_bytes.all.current, reserved);
-    assert_eq!(stats.segment.all.current, snapshot.segments.len() as u64);
-    let segments = stats.num_device_alloc - stats.num_device_free;
-    assert_eq!(segments, snapshot.segments.len() as u64);
-    let all = |of: &vkaccel::PoolStat| of.large_pool.current + of.small_pool.current;
-    assert_eq!(all(&stats.active_bytes), stats.active_bytes.all.current);
-    assert_eq!(all(&stats.reserved_bytes), reserved);
-}
-
 #[test]
 fn the_books_balance_whichever_call_of_the_driver_fails() {
     on_each_device("the_books_balance_whichever_call_fails", |test| {
@@ -83,11 +51,11 @@ fn the_books_balance_whichever_call_of_the_driver_fails() {
             if let Err(error) = outcome {
                 assert_eq!(error.kind(), ErrorKind::OutOfMemory, "call {n}: {error}");
             }
-            books_balance();
+            check_books();
             // Commands that were lost are told of once, stream by stream.
             while vkaccel::synchronize(0).is_err() {}
             empty_cache().unwrap();
-            books_balance();
+            check_books();
             assert_eq!(memory_reserved(0).unwrap(), 0, "after call {n}, {failed:?}");
             if failed.is_none() {
                 assert!(n > 20, "there are only {n} calls");
@@ -119,7 +87,7 @@ fn a_request_that_fails_leaves_the_statistics_but_for_what_it_counts() {
         assert_eq!((since.num_device_alloc, since.num_device_free), (0, 1));
         assert_eq!(since.allocated.all.allocated, 0);
         assert_eq!(since.reserved_bytes.all.current, -(24 << 20));
-        books_balance();
+        check_books();
         drop(kept);
     });
 }

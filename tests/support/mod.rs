@@ -12,6 +12,7 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test may panic anywhere")]
 
+pub mod books;
 pub mod child;
 pub mod crowd;
 pub mod deadline;
