@@ -161,12 +161,7 @@ impl ExecDevice {
     /// Lets go of what finished work kept; asks the driver how far it is, and waits for nothing.
     pub(crate) fn let_go(&self) -> Result<()> {
         self.poll()?;
-        let streams: Vec<_> = self
-            .streams
-            .lock()
-            .iter()
-            .filter_map(Weak::upgrade)
-            .collect();
+        let streams = self.live_streams();
         for stream in &streams {
             stream.let_go();
         }
@@ -199,6 +194,12 @@ impl ExecDevice {
         self.timestamps.take()
     }
 
+    /// The streams that are alive; held by the caller, with no lock.
+    fn live_streams(&self) -> Vec<Arc<StreamCore>> {
+        let streams = self.streams.lock();
+        streams.iter().filter_map(Weak::upgrade).collect()
+    }
+
     /// Remembers a stream.
     pub(super) fn register(&self, stream: &Arc<StreamCore>) {
         let mut streams = self.streams.lock();
@@ -212,12 +213,7 @@ impl ExecDevice {
     pub(crate) fn synchronize(&self) -> Result<()> {
         self.device.check()?;
         callback::check()?;
-        let streams: Vec<_> = self
-            .streams
-            .lock()
-            .iter()
-            .filter_map(Weak::upgrade)
-            .collect();
+        let streams = self.live_streams();
         for stream in &streams {
             stream.flush()?;
         }

@@ -169,7 +169,7 @@ impl DeviceMemory {
                     stream.memory_was_taken();
                     return finish(home, found, segment);
                 }
-                Outcome::Wait(tickets) => memory.make_way(&tickets)?,
+                Outcome::Wait(tickets) => wait_for(&tickets)?,
                 Outcome::Exhausted(figures, refusal) => {
                     let refusal = match refusal {
                         Some(error) if !error.is_out_of_memory() => return Err(error),
@@ -232,19 +232,13 @@ impl DeviceMemory {
         }
     }
 
-    /// Waits for what the allocator wants finished.
-    fn make_way(&self, tickets: &[Ticket]) -> Result<()> {
-        tickets.iter().try_for_each(Ticket::wait_for_memory)
-    }
-
     /// Gives idle host memory back, which may lie in the same heap and is one of the driver's allocations
     /// anyway; whether there was any.
     fn take_idle_host_memory(&self) -> bool {
-        let held = || (self.device.held_count(), self.device.held_bytes());
-        let before = held();
+        let before = self.device.count_and_bytes();
         self.staging.trim();
         self.host.trim();
-        held() < before
+        self.device.count_and_bytes() < before
     }
 
     /// Says that segments are about to go, under the lock.
@@ -283,9 +277,7 @@ impl DeviceMemory {
     pub(crate) fn empty_cache(&self) -> Result<()> {
         self.device.check()?;
         let tickets = self.with(|state| state.core.empty_cache_begin());
-        for ticket in &tickets {
-            ticket.wait_for_memory()?;
-        }
+        wait_for(&tickets)?;
         let mut released = Vec::new();
         let going = self.with(|state| {
             let core = &mut state.core;
@@ -393,6 +385,11 @@ impl DeviceMemory {
         });
         exhausted::error(self.device.name(), figures, circumstances, refusal)
     }
+}
+
+/// Waits for what the allocator wants finished.
+fn wait_for(tickets: &[Ticket]) -> Result<()> {
+    tickets.iter().try_for_each(Ticket::wait_for_memory)
 }
 
 /// The block of what was found, behind what its stream has to wait for on the device.

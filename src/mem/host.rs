@@ -1,9 +1,10 @@
 //! Pinned host memory over the driver: the cache that the devices of a runtime share.
 
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::device::DeviceMemory;
+use super::neighbour::Neighbour;
 use crate::alloc::AllocConf;
 use crate::alloc::host::{HostBlock, HostCache, HostConf, HostMemoryStats, HostRequest, HostStep};
 use crate::base::{fork, sync::Mutex};
@@ -33,7 +34,7 @@ pub(crate) struct DeviceHost {
     index: u32,
     shared: Arc<HostMemory>,
     /// What else may hold memory of the same heap idle.
-    neighbour: OnceLock<Weak<DeviceMemory>>,
+    neighbour: Neighbour,
     device: Arc<Device>,
 }
 
@@ -124,15 +125,14 @@ impl DeviceHost {
         Arc::new(Self {
             index,
             shared: Arc::clone(shared),
-            neighbour: OnceLock::new(),
+            neighbour: Neighbour::default(),
             device: Arc::clone(device),
         })
     }
 
     /// Has device memory make way where there is no room for more.
     pub(super) fn share_with(&self, memory: &Arc<DeviceMemory>) {
-        // It is called once, when the device is opened.
-        let _ = self.neighbour.set(Arc::downgrade(memory));
+        self.neighbour.set(memory);
     }
 
     /// At least `bytes`, which are not 0, of memory of a kind.
@@ -194,7 +194,7 @@ impl DeviceHost {
                 }
                 HostStep::OverLimit(size) => return Err(self.over_limit(bytes, size)),
                 HostStep::Refused => {
-                    if !self.empty_neighbour(role)? {
+                    if !self.neighbour.make_way(&self.device, role)? {
                         return Err(self.refused(role, bytes, refusal));
                     }
                     request = HostRequest::new(key, bytes, most);
@@ -202,21 +202,6 @@ impl DeviceHost {
                 HostStep::NeverFits => return Err(self.never_fits(role, bytes, most)),
             }
         }
-    }
-
-    /// Gives cached device memory back, where it is of the same heap; whether there was any.
-    fn empty_neighbour(&self, role: MemoryRole) -> Result<bool> {
-        let heap = self.device.plan().memory.best(role).heap;
-        let neighbour = self.neighbour.get().and_then(Weak::upgrade);
-        let held = || (self.device.held_count(), self.device.held_bytes());
-        let before = held();
-        match neighbour {
-            Some(memory) if heap == self.device.device_heap() || self.device.is_count_full() => {
-                memory.empty_cache()?;
-            }
-            _ => {}
-        }
-        Ok(held() < before)
     }
 
     /// A new segment, where the heap's budget leaves it.

@@ -16,16 +16,15 @@ const LOOK_AGAIN: Duration = Duration::from_micros(50);
 #[derive(Debug, Default)]
 pub(super) struct Leaving {
     state: Mutex<State>,
-    /// A copy of how often segments were gone, for every request to look at.
+    /// How often segments were gone; written under the lock, and looked at by every request.
     ended: AtomicU64,
     gone: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// How often segments began to go, and how often they were gone.
+    /// How often segments began to go.
     begun: u64,
-    ended: u64,
     /// Those that were given up while queued work kept them.
     kept: Vec<Weak<Segment>>,
 }
@@ -36,9 +35,8 @@ pub(super) struct Going<'a>(&'a Leaving);
 
 impl Drop for Going<'_> {
     fn drop(&mut self) {
-        let mut state = self.0.state.lock();
-        state.ended += 1;
-        self.0.ended.store(state.ended, Ordering::Release);
+        let state = self.0.state.lock();
+        self.0.ended.fetch_add(1, Ordering::Release);
         drop(state);
         self.0.gone.notify_all();
     }
@@ -60,10 +58,10 @@ impl Leaving {
     /// Waits until all that are about to go are gone; how often segments have gone by then.
     pub(super) fn wait(&self) -> u64 {
         let mut state = self.state.lock();
-        while state.ended < state.begun {
+        while self.ended() < state.begun {
             state = self.gone.wait(state);
         }
-        state.ended
+        self.ended()
     }
 
     /// Lets go of segments without waiting for the work that still keeps some.

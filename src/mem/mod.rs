@@ -10,6 +10,7 @@ pub(crate) mod host;
 mod leaving;
 pub(crate) mod ledger;
 pub(crate) mod limit;
+mod neighbour;
 pub(crate) mod overlap;
 pub(crate) mod pinned;
 pub(crate) mod pressure;

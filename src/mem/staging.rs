@@ -8,11 +8,12 @@
 #![allow(unsafe_code)]
 
 use core::time::Duration;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::Arc;
 
 use super::device::DeviceMemory;
 use super::host::is_exhaustion;
 use super::ledger::RuntimeMemory;
+use super::neighbour::Neighbour;
 use super::ring::{CHUNK_MIN, Place, Ring, RingStep, Wish};
 use crate::base::fork;
 use crate::base::sync::{Condvar, Mutex};
@@ -35,7 +36,7 @@ pub(crate) struct Staging {
     /// A piece was let go.
     let_go: Condvar,
     /// What else may hold memory of the same heap idle.
-    neighbour: OnceLock<Weak<DeviceMemory>>,
+    neighbour: Neighbour,
     device: Arc<Device>,
 }
 
@@ -59,7 +60,7 @@ impl Staging {
         Ok(Arc::new(Self {
             ring: Mutex::new(ring),
             let_go: Condvar::default(),
-            neighbour: OnceLock::new(),
+            neighbour: Neighbour::default(),
             device: Arc::clone(device),
         }))
     }
@@ -150,15 +151,10 @@ impl Staging {
     /// A new segment; where there is no room, in place of device memory that is cached.
     fn grow(&self, size: u64) -> Result<Arc<Segment>> {
         match Segment::new(&self.device, size, ROLE) {
-            Err(error) if is_exhaustion(&error) => {
-                let before = self.device.held_bytes();
-                if let Some(memory) = self.neighbour.get().and_then(Weak::upgrade) {
-                    memory.empty_cache()?;
-                }
-                if self.device.held_bytes() < before {
-                    return Segment::new(&self.device, size, ROLE);
-                }
-                Err(error)
+            Err(error)
+                if is_exhaustion(&error) && self.neighbour.make_way(&self.device, ROLE)? =>
+            {
+                Segment::new(&self.device, size, ROLE)
             }
             other => other,
         }
@@ -166,8 +162,7 @@ impl Staging {
 
     /// Has device memory make way where there is no room for more.
     pub(super) fn share_with(&self, memory: &Arc<DeviceMemory>) {
-        // It is called once, when the device is opened.
-        let _ = self.neighbour.set(Arc::downgrade(memory));
+        self.neighbour.set(memory);
     }
 
     fn piece(self: &Arc<Self>, place: Place<Arc<Segment>>) -> Piece {

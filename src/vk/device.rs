@@ -327,6 +327,12 @@ impl Device {
         (budget.budget > 0).then(|| budget.budget.saturating_sub(budget.usage))
     }
 
+    /// How many allocations the driver holds for us, and the bytes of those in the device's heap: less of
+    /// either is room.
+    pub(crate) fn count_and_bytes(&self) -> (u32, u64) {
+        (self.held_count(), self.held_bytes())
+    }
+
     /// Whether the driver holds as many allocations for us as it can.
     pub(crate) fn is_count_full(&self) -> bool {
         self.held_count() >= self.plan.limits.max_memory_allocation_count

@@ -121,14 +121,6 @@ impl<S, T: Clone> Core<S, T> {
         &self.stats
     }
 
-    pub(crate) fn reset_peak(&mut self) {
-        self.stats.reset_peak();
-    }
-
-    pub(crate) fn reset_accumulated(&mut self) {
-        self.stats.reset_accumulated();
-    }
-
     /// The statistics, to be reset.
     pub(crate) fn stats_mut(&mut self) -> &mut MemoryStats {
         &mut self.stats

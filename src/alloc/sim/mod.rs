@@ -332,12 +332,12 @@ impl Simulator {
 
     /// Sets every peak to what is current.
     pub fn reset_peak(&mut self) {
-        self.core.reset_peak();
+        self.core.stats_mut().reset_peak();
     }
 
     /// Sets every sum and every count to 0.
     pub fn reset_accumulated(&mut self) {
-        self.core.reset_accumulated();
+        self.core.stats_mut().reset_accumulated();
     }
 
     /// The bytes of the segments of each private pool.
