@@ -9,29 +9,12 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use vkaccel::{Buffer, HistoryOptions, Result, Stream, memory};
+use vkaccel_benches::Numbers;
 
 /// How often each figure is measured; the median counts.
 const ROUNDS: usize = 9;
 const PAIRS: u32 = 100_000;
 const SOUP: u32 = 100_000;
-
-/// A small generator of numbers that are random enough (xorshift64*).
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11) % limit
-    }
-
-    /// A size between 256 bytes and 4 MiB, each power of two as likely as the others.
-    fn size(&mut self) -> usize {
-        let power = 8 + self.below(14);
-        usize::try_from((1 << power) + self.below(1 << power)).unwrap_or(0)
-    }
-}
 
 /// A buffer made and dropped, from the cache.
 fn pairs(stream: &Stream) -> Result<u32> {
@@ -52,14 +35,16 @@ fn implicit_pairs() -> Result<u32> {
 /// Buffers of random sizes that live for random times; two operations a step.
 fn soup(stream: &Stream, seed: u64) -> Result<u32> {
     let mut numbers = Numbers(seed);
+    // From 256 bytes to 4 MiB.
+    let size = |numbers: &mut Numbers| usize::try_from(numbers.size(14)).unwrap_or(0);
     let mut live = Vec::with_capacity(200);
     for _ in 0..200 {
-        live.push(stream.uninit::<u8>(numbers.size())?);
+        live.push(stream.uninit::<u8>(size(&mut numbers))?);
     }
     for _ in 0..SOUP {
         let place = usize::try_from(numbers.below(200)).unwrap_or(0);
         drop(live.swap_remove(place));
-        live.push(stream.uninit::<u8>(numbers.size())?);
+        live.push(stream.uninit::<u8>(size(&mut numbers))?);
     }
     Ok(2 * SOUP)
 }

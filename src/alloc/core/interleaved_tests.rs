@@ -6,7 +6,7 @@ use crate::alloc::block::State;
 use crate::alloc::history::Context;
 use crate::alloc::ids::{PoolId, StreamKey};
 use crate::alloc::size::MIB;
-use crate::alloc::stats::{MemoryStats, PoolStat};
+use crate::alloc::stats::MemoryStats;
 
 /// A small generator of numbers that are random enough (xorshift64*).
 struct Numbers(u64);
@@ -39,10 +39,14 @@ struct Thread {
 fn check<S: Addressed, T: Clone>(core: &Core<S, T>) {
     let mut counted = MemoryStats::new();
     let mut largest = 0;
+    let max_split = core.stats().max_split_size.unwrap_or(u64::MAX);
     for (segment, blocks) in core.segments() {
         let pool = segment.pool;
         counted.segment.increase(pool, 1);
         counted.reserved_bytes.increase(pool, segment.bytes);
+        if segment.bytes >= max_split {
+            counted.oversize_segments.increase(1);
+        }
         let blocks: Vec<_> = blocks.collect();
         let mut end = 0;
         let mut was_free = false;
@@ -64,6 +68,9 @@ fn check<S: Addressed, T: Clone>(core: &Core<S, T>) {
                 State::Allocated => {
                     counted.allocated.increase(pool, 1);
                     counted.allocated_bytes.increase(pool, block.size);
+                    if block.size >= max_split {
+                        counted.oversize_allocations.increase(1);
+                    }
                 }
                 State::Pending => {}
             }
@@ -74,29 +81,11 @@ fn check<S: Addressed, T: Clone>(core: &Core<S, T>) {
         assert_eq!(end, segment.bytes);
     }
     assert_eq!(core.largest_free_block(), largest);
-    let families = |stats: &MemoryStats| -> [PoolStat; 9] {
-        [
-            stats.allocated,
-            stats.allocated_bytes,
-            stats.segment,
-            stats.reserved_bytes,
-            stats.active,
-            stats.active_bytes,
-            stats.inactive_split,
-            stats.inactive_split_bytes,
-            stats.requested_bytes,
-        ]
-    };
-    for (found, counted) in families(core.stats()).iter().zip(families(&counted)) {
-        for (found, counted) in [
-            (found.all, counted.all),
-            (found.small_pool, counted.small_pool),
-            (found.large_pool, counted.large_pool),
-        ] {
-            assert_eq!(found.current, counted.current);
-            assert_eq!(found.allocated - found.freed, found.current);
-            assert!(found.peak >= found.current);
-        }
+    for (found, counted) in core.stats().rows().into_iter().zip(counted.rows()) {
+        let (name, _, found) = found;
+        assert_eq!(found.current, counted.2.current, "{name}");
+        assert_eq!(found.allocated - found.freed, found.current, "{name}");
+        assert!(found.peak >= found.current, "{name}");
     }
 }
 

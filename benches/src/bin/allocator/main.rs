@@ -16,6 +16,7 @@ use std::time::Instant;
 use peers::{Device, GpuAllocator, VkMem};
 use vkaccel::Buffer;
 use vkaccel::alloc::{AllocConf, Events, HistoryOptions, Simulator};
+use vkaccel_benches::Numbers;
 
 const MIB: u64 = 1 << 20;
 const TOTAL: u64 = 64 << 30;
@@ -25,6 +26,9 @@ const ROUNDS: usize = 9;
 
 /// The blocks of the soup that all allocators get.
 const SLOTS: usize = 1000;
+
+/// Its sizes: from 256 bytes to 16 MiB.
+const POWERS: u64 = 16;
 
 /// An allocator, with blocks called by number.
 pub trait Memory {
@@ -68,28 +72,6 @@ impl Memory for Buffers {
 
     fn reserved(&self) -> u64 {
         vkaccel::memory_reserved(0).expect("the device is open")
-    }
-}
-
-/// A small generator of numbers that are random enough (xorshift64*).
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit
-    }
-
-    /// A size between 256 bytes and 16 MiB, each power of two as likely as the others.
-    fn size(&mut self) -> u64 {
-        let power = 8 + self.below(16);
-        (1 << power) + self.below(1 << power)
     }
 }
 
@@ -147,7 +129,7 @@ fn with_history(entries: usize) -> f64 {
 fn fragmented(mut memory: impl Memory) -> impl Memory {
     let mut numbers = Numbers(7);
     for slot in 1..SLOTS {
-        memory.place(slot, numbers.size() / 8 + 1);
+        memory.place(slot, numbers.size(POWERS) / 8 + 1);
     }
     for slot in (1..SLOTS).step_by(2) {
         memory.free(slot);
@@ -161,7 +143,7 @@ fn steps(slots: usize, count: u32) -> Vec<(usize, u64)> {
     let slots = slots as u64;
     let step = |_| {
         let slot = usize::try_from(numbers.below(slots)).expect("few slots");
-        (slot, numbers.size())
+        (slot, numbers.size(POWERS))
     };
     (0..count).map(step).collect()
 }
