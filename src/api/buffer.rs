@@ -212,6 +212,7 @@ impl<T: Pod> Buffer<T> {
     /// # Errors
     ///
     /// [`ErrorKind::InvalidArgument`] if the lengths differ.
+    #[track_caller]
     pub fn read(&self, out: &mut [T]) -> Result<()> {
         self.stream().read(self, out)
     }
@@ -221,6 +222,7 @@ impl<T: Pod> Buffer<T> {
     /// # Errors
     ///
     /// [`ErrorKind::DeviceLost`]; [`ErrorKind::OutOfHostMemory`].
+    #[track_caller]
     pub fn to_vec(&self) -> Result<Vec<T>> {
         self.stream().to_vec(self)
     }
@@ -230,6 +232,7 @@ impl<T: Pod> Buffer<T> {
     /// # Errors
     ///
     /// [`ErrorKind::OutOfMemory`] if there is no host memory for the device to copy to.
+    #[track_caller]
     pub fn read_async(&self) -> Result<Download<T>> {
         self.stream().read_async(self)
     }
@@ -283,6 +286,7 @@ impl<T: Pod> View<'_, T> {
     /// # Errors
     ///
     /// As [`Buffer::read`].
+    #[track_caller]
     pub fn read(&self, out: &mut [T]) -> Result<()> {
         self.stream().read(*self, out)
     }
@@ -292,6 +296,7 @@ impl<T: Pod> View<'_, T> {
     /// # Errors
     ///
     /// As [`Buffer::to_vec`].
+    #[track_caller]
     pub fn to_vec(&self) -> Result<Vec<T>> {
         self.stream().to_vec(*self)
     }
@@ -301,6 +306,7 @@ impl<T: Pod> View<'_, T> {
     /// # Errors
     ///
     /// As [`Buffer::read_async`].
+    #[track_caller]
     pub fn read_async(&self) -> Result<Download<T>> {
         self.stream().read_async(*self)
     }
@@ -380,6 +386,7 @@ impl<T: Pod> Download<T> {
     /// # Errors
     ///
     /// [`ErrorKind::DeviceLost`]; [`ErrorKind::OutOfHostMemory`].
+    #[track_caller]
     pub fn wait(self) -> Result<Vec<T>> {
         let mut out = host_vec(self.len)?;
         if let Some(pending) = self.pending {

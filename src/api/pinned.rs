@@ -220,8 +220,11 @@ impl<T: Pod> PinnedBuffer<T> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::HostBusy`] while a [`PinnedWrite`] of it lives; [`ErrorKind::DeviceLost`].
+    /// [`ErrorKind::HostBusy`] while a [`PinnedWrite`] of it lives; [`ErrorKind::NotPermitted`] during a graph
+    /// capture that forbids waits; [`ErrorKind::DeviceLost`].
+    #[track_caller]
     pub fn read(&self) -> Result<PinnedRead<'_, T>> {
+        self.slot.permit("PinnedBuffer::read")?;
         Ok(PinnedRead {
             guard: self.memory.read()?,
             len: self.len,
@@ -236,8 +239,10 @@ impl<T: Pod> PinnedBuffer<T> {
     /// # Errors
     ///
     /// [`ErrorKind::HostBusy`] while a [`PinnedRead`] or [`PinnedWrite`] of it lives;
-    /// [`ErrorKind::DeviceLost`].
+    /// [`ErrorKind::NotPermitted`] during a graph capture that forbids waits; [`ErrorKind::DeviceLost`].
+    #[track_caller]
     pub fn write(&self) -> Result<PinnedWrite<'_, T>> {
+        self.slot.permit("PinnedBuffer::write")?;
         Ok(PinnedWrite {
             guard: self.memory.write()?,
             len: self.len,

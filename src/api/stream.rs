@@ -60,7 +60,7 @@ impl Stream {
             return Ok(());
         };
         let (core, opened) = self.open()?;
-        copy::upload(&core, &opened.staging, range, bytemuck::cast_slice(data))
+        copy::upload(&core, opened.through(), range, bytemuck::cast_slice(data))
     }
 
     /// Waits for the content of a buffer or view and copies it into `out`.
@@ -69,6 +69,7 @@ impl Stream {
     ///
     /// [`ErrorKind::InvalidArgument`] if the lengths differ, [`ErrorKind::InvalidDevice`] if the
     /// memory is on another device than the stream.
+    #[track_caller]
     pub fn read<'a, T: Pod>(&self, src: impl Into<View<'a, T>>, out: &mut [T]) -> Result<()> {
         let src = src.into();
         self.check_device(Whose::Buffer, src.buffer().slot())?;
@@ -77,6 +78,8 @@ impl Stream {
             return Ok(());
         };
         let (core, opened) = self.open()?;
+        core.permit_on_captured("Stream::read")?;
+        core.permit("Stream::read")?;
         copy::download(&core, &opened.staging, range, bytemuck::cast_slice_mut(out))
     }
 
@@ -85,6 +88,7 @@ impl Stream {
     /// # Errors
     ///
     /// [`ErrorKind::InvalidDevice`] if the memory is on another device than the stream.
+    #[track_caller]
     pub fn to_vec<'a, T: Pod>(&self, src: impl Into<View<'a, T>>) -> Result<Vec<T>> {
         let src = src.into();
         let mut out = host_vec(src.len())?;
@@ -97,6 +101,7 @@ impl Stream {
     /// # Errors
     ///
     /// [`ErrorKind::InvalidDevice`] if the memory is on another device than the stream.
+    #[track_caller]
     pub fn read_async<'a, T: Pod>(&self, src: impl Into<View<'a, T>>) -> Result<Download<T>> {
         let src = src.into();
         self.check_device(Whose::Buffer, src.buffer().slot())?;
@@ -104,6 +109,7 @@ impl Stream {
             return Ok(Download::new(None, src.len()));
         };
         let (core, opened) = self.open()?;
+        core.permit_on_captured("Stream::read_async")?;
         let pending = copy::start_download(&core, &opened.host, range)?;
         Ok(Download::new(Some(pending), src.len()))
     }
@@ -123,7 +129,7 @@ impl Stream {
             return Ok(());
         };
         let (core, opened) = self.open()?;
-        copy::fill(&core, &opened.staging, range, pattern)
+        copy::fill(&core, opened.through(), range, pattern)
     }
 
     /// Copies `src` to `dst`, which must be as long.
@@ -147,7 +153,7 @@ impl Stream {
             return Ok(());
         };
         let (core, opened) = self.open()?;
-        copy::copy(&core, &opened.staging, from, to)
+        copy::copy(&core, opened.through(), from, to)
     }
 
     /// Launches a kernel on this stream.

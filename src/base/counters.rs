@@ -47,6 +47,8 @@ counters! {
     launches,
     /// Copies and fills.
     transfers,
+    /// Replays of graphs; what is in them is counted each time.
+    replays,
     /// Pipeline barriers that were recorded, between commands of one stream.
     barriers,
     /// Submissions that began with a barrier, as another stream had submitted to the lane before.
@@ -72,6 +74,8 @@ counters! {
     seals_by_host,
     /// Recordings that were sealed by a flush, of the program or of another stream that waits for them.
     seals_by_flush,
+    /// Recordings that were sealed by the replay of a graph at their end.
+    seals_by_replay,
     /// Recordings that the pacer sealed, as nobody else did in time.
     seals_by_pacer,
     /// Times that the program asked to wait for the device.

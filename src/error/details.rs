@@ -74,4 +74,14 @@ pub enum Details {
         /// The names, as `shaderFloat16`.
         missing: Vec<String>,
     },
+    /// A call that a graph capture does not permit.
+    #[non_exhaustive]
+    Capture {
+        /// The call.
+        call: String,
+        /// Where it was made, as `file:line:column`.
+        call_site: String,
+        /// Where the capture began.
+        capture_site: String,
+    },
 }

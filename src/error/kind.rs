@@ -40,8 +40,12 @@ pub enum ErrorKind {
     NotRecorded,
     /// An event is not reached yet, and is asked for a time.
     NotReady,
-    /// The call is not allowed where it was made, as a wait for the device inside of a host callback.
+    /// The call is not allowed where it was made, as a wait for the device inside of a host callback or
+    /// during a graph capture.
     NotPermitted,
+    /// A graph capture that can't begin, has failed or was left unfinished, a graph that has nothing to replay,
+    /// or an event on the wrong side of a capture.
+    Capture,
     /// A host callback of the stream panicked.
     CallbackPanicked,
     /// The device was lost; every later call that uses it gives this error.
@@ -79,6 +83,7 @@ impl ErrorKind {
         Self::NotRecorded,
         Self::NotReady,
         Self::NotPermitted,
+        Self::Capture,
         Self::CallbackPanicked,
         Self::DeviceLost,
         Self::ForkedChild,

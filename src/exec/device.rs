@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 
 use super::callback::{self, Callback};
 use super::pacer::Pacer;
+use super::permit::Captures;
 use super::recording::{Recording, Retained};
 use super::stream::{InFlight, StreamCore};
 use crate::base::{fork, sync::Mutex};
@@ -30,6 +31,7 @@ pub(crate) struct ExecDevice {
     streams: Mutex<Vec<Weak<StreamCore>>>,
     /// What kept the last work of a dropped stream from running, until somebody is told.
     failure: Mutex<Option<Error>>,
+    pub(super) captures: Captures,
     /// Memory that stands in for buffers of no bytes; made on first use.
     stand_in: Mutex<Option<Arc<Segment>>>,
     timestamps: Arc<Timestamps>,
@@ -103,6 +105,7 @@ impl ExecDevice {
             lanes: lanes.into_iter().map(LaneWork::new).collect(),
             streams: Mutex::new(Vec::new()),
             failure: Mutex::new(None),
+            captures: Captures::default(),
             stand_in: Mutex::new(None),
             timestamps: Timestamps::new(device),
             device: Arc::clone(device),

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use super::callback::Callback;
+use super::capture::Mark;
 use super::recording::Recording;
 use super::stream::{State, StreamCore};
 use super::submit::Seal;
@@ -82,14 +83,17 @@ impl StreamCore {
     }
 
     /// A point behind all commands so far, and before all that come.
-    pub(crate) fn mark(&self) -> Result<Ticket> {
-        self.change(|state, finished| self.mark_locked(state, finished))
+    pub(crate) fn mark(&self) -> Result<Mark> {
+        self.change(|state, finished| match &state.part {
+            Some(part) => Ok(Mark::Captured(part.capture.mark(part.branch))),
+            None => self.mark_locked(state, finished).map(Mark::Queued),
+        })
     }
 
-    /// The same with its time; without one where the queue of the stream writes none.
-    pub(crate) fn mark_timed(&self) -> Result<(Ticket, Option<Time>)> {
+    /// The same with its time; without one in a capture, and where the queue of the stream writes none.
+    pub(crate) fn mark_timed(&self) -> Result<(Mark, Option<Time>)> {
         let valid_bits = self.lane.plan().timestamp_valid_bits;
-        if valid_bits == 0 {
+        if valid_bits == 0 || self.is_captured() {
             return Ok((self.mark()?, None));
         }
         let stamp = self.exec.stamp()?;
@@ -105,7 +109,7 @@ impl StreamCore {
             valid_bits,
             lane: self.lane.number(),
         };
-        Ok((ticket, Some(time)))
+        Ok((Mark::Queued(ticket), Some(time)))
     }
 
     fn mark_locked(&self, state: &mut State, finished: &mut Vec<Recording>) -> Result<Ticket> {
@@ -116,17 +120,37 @@ impl StreamCore {
     }
 
     /// Runs a function on the pacer's thread once all commands so far have finished.
+    #[track_caller]
     pub(crate) fn call(&self, function: Box<dyn FnOnce() + Send>) -> Result<()> {
-        let ticket = self.mark()?;
+        let ticket = match self.mark()? {
+            Mark::Queued(ticket) => ticket,
+            Mark::Captured(_) => {
+                return self.permit_on_captured("Stream::add_callback");
+            }
+        };
         self.exec.call(Callback::new(self, ticket, function));
         Ok(())
     }
 
     /// Has all commands to come wait for a point of any stream of the device, itself included.
     ///
+    /// Where the point is of a capture, the stream takes part in that from here on.
+    pub(crate) fn wait(&self, mark: &Mark) -> Result<()> {
+        match mark {
+            Mark::Captured(mark) => self.wait_captured(mark),
+            Mark::Queued(ticket) if ticket.leads_nowhere() => Ok(()),
+            Mark::Queued(ticket) => match self.capture() {
+                Some(capture) => Err(capture.fails_by_outside(self.id())),
+                None => self.wait_queued(ticket),
+            },
+        }
+    }
+
+    /// Has all commands to come wait for a point that is reached once.
+    ///
     /// What leads to the point is submitted before anything that waits for it, so that no order of
     /// waits can hang.
-    pub(crate) fn wait(&self, ticket: &Ticket) -> Result<()> {
+    pub(crate) fn wait_queued(&self, ticket: &Ticket) -> Result<()> {
         if ticket.is_of(&self.me) {
             return Ok(());
         }

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use super::losses::Loss;
 use super::order::Values;
+use super::replay::Body;
 use super::ticket::Point;
 use crate::error::Error;
 use crate::vk::Commands;
+use crate::vk::lane::Submission;
 
 /// Something that commands use, kept alive until they have finished.
 pub(crate) type Retained = Arc<dyn Any + Send + Sync>;
@@ -23,6 +25,8 @@ pub(crate) trait Outcome: Send + Sync {
 /// Commands, with all that they use.
 pub(crate) struct Recording {
     pub(crate) commands: Commands,
+    /// What runs behind the commands.
+    pub(super) body: Option<Arc<Body>>,
     retained: Vec<Retained>,
     outcomes: Vec<Arc<dyn Outcome>>,
     /// How many commands it holds.
@@ -49,6 +53,7 @@ impl Recording {
     pub(super) fn new(commands: Commands, retained: Vec<Retained>, seq: u64) -> Self {
         Self {
             commands,
+            body: None,
             retained,
             outcomes: Vec::new(),
             count: 0,
@@ -94,6 +99,15 @@ impl Recording {
     pub(super) fn lose(&self, loss: Loss) {
         if let Some(point) = &self.point {
             point.lose(loss);
+        }
+    }
+
+    /// Itself, for the queue.
+    pub(super) fn submission(&self) -> Submission<'_> {
+        Submission {
+            commands: &self.commands,
+            body: self.body.as_deref().map(Body::commands),
+            waits: &self.waits,
         }
     }
 

@@ -1,12 +1,12 @@
 //! Launches, and scopes of launches that the program declares to be independent of each other.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use super::hazard::Use;
-use super::recording::Recording;
-use super::stream::StreamCore;
+use super::sink::Sink;
+use super::stream::{CAPTURED, State, StreamCore};
 use crate::base::fork;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -15,11 +15,17 @@ impl StreamCore {
     pub(crate) fn record_launch(
         &self,
         uses: &[Use],
-        record: impl FnOnce(&mut Recording) -> Result<()>,
+        record: impl FnOnce(&mut Sink<'_>) -> Result<()>,
     ) -> Result<u64> {
         self.change(|state, finished| {
-            self.make_room(state, finished)?;
             let is_apart = state.is_apart();
+            if let Some(part) = &state.part {
+                let scope = is_apart.then_some(state.apart_number);
+                let mut steps = [(uses, Some(record))];
+                part.capture.keep(part.branch, scope, &mut steps)?;
+                return Ok(CAPTURED);
+            }
+            self.make_room(state, finished)?;
             if cfg!(debug_assertions) && is_apart && state.planner.contradicts(uses) {
                 return Err(not_independent());
             }
@@ -33,7 +39,7 @@ impl StreamCore {
                 recording.commands.barrier(barrier);
             }
             recording.count += 1;
-            let (recorded, seq) = (record(recording), recording.seq);
+            let (recorded, seq) = (record(&mut Sink::Queued(recording)), recording.seq);
             self.submit_when_full(state, finished)
                 .and(recorded)
                 .map(|()| seq)
@@ -47,6 +53,7 @@ impl StreamCore {
         let opened = match &mut state.apart {
             None => {
                 state.apart = Some((thread, 1));
+                state.split_captured_scope();
                 state.planner.open_scope();
                 self.has_scope.store(true, Ordering::Relaxed);
                 true
@@ -77,8 +84,18 @@ impl StreamCore {
     /// far may still use it, so that those to come are ordered behind them.
     pub(crate) fn memory_was_taken(&self) {
         if self.has_scope.load(Ordering::Relaxed) {
-            self.state.lock().planner.split_scope();
+            let mut state = self.state.lock();
+            state.planner.split_scope();
+            state.split_captured_scope();
         }
+    }
+}
+
+impl State {
+    /// Has launches to come in an open scope, where they are captured, ordered behind those so far.
+    pub(super) fn split_captured_scope(&mut self) {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        self.apart_number = NEXT.fetch_add(1, Ordering::Relaxed);
     }
 }
 

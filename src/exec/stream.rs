@@ -7,10 +7,12 @@ use std::sync::{Arc, Weak};
 use std::thread::{self, ThreadId};
 
 use super::callback;
+use super::capture::Part;
 use super::device::ExecDevice;
 use super::hazard::{Planner, Use};
 use super::losses::{Loss, Losses};
 use super::recording::Recording;
+use super::sink::Sink;
 use super::submit::Seal;
 use crate::base::{fork, sync::Mutex};
 use crate::error::{Error, Result};
@@ -21,6 +23,9 @@ pub(super) const BATCH_MAX: u32 = 256;
 /// The most sealed recordings that wait for it.
 const SEALED_MAX: usize = 32;
 
+/// In place of the number of a recording, of which no stream has it: the commands were captured.
+pub(crate) const CAPTURED: u64 = 0;
+
 /// An in-order sequence of commands on a lane.
 #[derive(Debug)]
 pub(crate) struct StreamCore {
@@ -30,6 +35,8 @@ pub(crate) struct StreamCore {
     pub(super) state: Mutex<State>,
     /// Whether a scope of independent launches is open, readable without the lock.
     pub(super) has_scope: AtomicBool,
+    /// Whether the stream takes part in a capture, readable without the lock.
+    pub(super) is_captured: AtomicBool,
     pub(super) exec: Arc<ExecDevice>,
     pub(super) me: Weak<Self>,
 }
@@ -50,6 +57,10 @@ pub(super) struct State {
     pub(super) lacks_barrier: bool,
     /// The thread that has opened a scope of independent launches, and how often.
     pub(super) apart: Option<(ThreadId, u32)>,
+    /// The number of that scope, for what is captured in it.
+    pub(super) apart_number: u64,
+    /// The capture that takes what is put on the stream.
+    pub(super) part: Option<Part>,
     pub(super) in_flight: VecDeque<InFlight>,
     /// How many commands seal a recording; doubles until somebody waits.
     pub(super) batch: u32,
@@ -105,11 +116,14 @@ impl StreamCore {
                 planner: Planner::new(),
                 lacks_barrier: false,
                 apart: None,
+                apart_number: 0,
+                part: None,
                 in_flight: VecDeque::new(),
                 batch: 1,
                 newest: 0,
             }),
             has_scope: AtomicBool::new(false),
+            is_captured: AtomicBool::new(false),
             exec: Arc::clone(exec),
             me: Weak::clone(me),
         });
@@ -129,22 +143,27 @@ impl StreamCore {
 
     /// Records one command with the barrier that its uses call for.
     ///
-    /// `record` is called with the open recording; all that the command uses must be retained in it.
-    /// Gives the number of the recording, for [`ticket`](Self::ticket).
+    /// `record` is called with where it goes; all that the command uses must be retained there. Gives the
+    /// number of the recording, for [`ticket`](Self::ticket); [`CAPTURED`] where it is captured instead.
     pub(crate) fn record(
         &self,
         uses: &[Use],
-        record: impl FnOnce(&mut Recording) -> Result<()>,
+        record: impl FnOnce(&mut Sink<'_>) -> Result<()>,
     ) -> Result<u64> {
         self.record_steps(&mut [(uses, Some(record))])
     }
 
     /// Records commands one after the other under one lock, each with its barrier.
-    pub(crate) fn record_steps<F: FnOnce(&mut Recording) -> Result<()>>(
+    pub(crate) fn record_steps<F: FnOnce(&mut Sink<'_>) -> Result<()>>(
         &self,
         steps: &mut [(&[Use], Option<F>)],
     ) -> Result<u64> {
         self.change(|state, finished| {
+            if let Some(part) = &state.part {
+                part.capture.keep(part.branch, None, steps)?;
+                state.split_captured_scope();
+                return Ok(CAPTURED);
+            }
             self.make_room(state, finished)?;
             let (recording, planner) = self.opened(state)?;
             let recorded = steps.iter_mut().try_for_each(|(uses, record)| {
@@ -152,7 +171,9 @@ impl StreamCore {
                     recording.commands.barrier(barrier);
                 }
                 recording.count += u32::from(record.is_some());
-                record.take().map_or(Ok(()), |record| record(recording))
+                record
+                    .take()
+                    .map_or(Ok(()), |record| record(&mut Sink::Queued(recording)))
             });
             let seq = recording.seq;
             // Whether or not this command could be recorded, those before it go their way.
@@ -229,8 +250,18 @@ impl StreamCore {
             return Ok(());
         }
         state.batch = (state.batch * 2).min(BATCH_MAX);
-        let submitted = self.submit_locked(state, finished, Seal::Size);
-        // The commands are taken: they go as soon as the driver lets them.
+        self.submit_taken(state, finished, Seal::Size)
+    }
+
+    /// Submits commands that were taken, now or later.
+    pub(super) fn submit_taken(
+        &self,
+        state: &mut State,
+        finished: &mut Vec<Recording>,
+        cause: Seal,
+    ) -> Result<()> {
+        let submitted = self.submit_locked(state, finished, cause);
+        // They go as soon as the driver lets them.
         let later = submitted.is_err() && !state.sealed.is_empty();
         if later && !self.exec.device().is_lost() {
             return Ok(());

@@ -23,6 +23,8 @@ pub(super) enum Seal {
     Host,
     /// It was asked for.
     Flush,
+    /// A replay stands at its end.
+    Replay,
     /// Nobody else did it in time.
     Pacer,
 }
@@ -146,6 +148,7 @@ impl StreamCore {
             Seal::Wait => &counts.seals_by_wait,
             Seal::Host => &counts.seals_by_host,
             Seal::Flush => &counts.seals_by_flush,
+            Seal::Replay => &counts.seals_by_replay,
             Seal::Pacer => &counts.seals_by_pacer,
         };
         count.add(1);
@@ -156,8 +159,7 @@ impl StreamCore {
 
     fn submit_sealed(&self, state: &mut State) -> Result<()> {
         while !state.sealed.is_empty() {
-            let recordings = state.sealed.iter();
-            let submissions = recordings.map(|one| (&one.commands, &one.waits));
+            let submissions = state.sealed.iter().map(Recording::submission);
             let (first, count) = self.lane.submit(self.id(), submissions)?;
             for (recording, value) in state.sealed.drain(..count).zip(first..) {
                 recording.submitted(value);

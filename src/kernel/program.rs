@@ -17,7 +17,7 @@ use super::indirect::Indirect;
 use super::interface::{Access, BindingKind, Interface};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::hazard::{Stages, Use};
-use crate::exec::{Recording, StreamCore};
+use crate::exec::{Launch, Sink, StreamCore};
 use crate::mem::Block;
 use crate::mem::block::Range;
 use crate::vk::command::{DescriptorRange, Groups};
@@ -81,8 +81,8 @@ impl Program {
                 return Ok(());
             }
             let groups = Groups::Counts(plan.groups);
-            let recorded = stream.record_launch(uses, |recording| {
-                self.record(recording, groups, plan, args, stand_in.as_ref())
+            let recorded = stream.record_launch(uses, |sink| {
+                self.record(sink, groups, plan, args, stand_in.as_ref())
             });
             note_uses(stream, plan, args, &recorded);
             recorded.map(drop)
@@ -106,9 +106,9 @@ impl Program {
             uses.extend(check.uses_behind());
             let step = |is_check: bool| {
                 let (check, plan, stand_in) = (&check, &*plan, stand_in.as_ref());
-                move |recording: &mut Recording| match is_check {
-                    true => check.record(recording),
-                    false => self.record(recording, check.groups(), plan, args, stand_in),
+                move |sink: &mut Sink<'_>| match is_check {
+                    true => check.record(sink),
+                    false => self.record(sink, check.groups(), plan, args, stand_in),
                 }
             };
             let recorded = stream
@@ -167,18 +167,20 @@ impl Program {
 
     fn record(
         &self,
-        recording: &mut Recording,
+        sink: &mut Sink<'_>,
         groups: Groups<'_>,
         plan: &Plan,
         args: &[Arg<'_>],
         stand_in: Option<&Arc<Segment>>,
     ) -> Result<()> {
         for touched in &plan.memory {
-            recording.retain(self.segment(args, touched.arg)?);
+            sink.retain(self.segment(args, touched.arg)?);
+            if let Some(owner) = args.get(touched.arg).and_then(Arg::owner) {
+                owner.captured_in(sink);
+            }
         }
-        recording.retain(&self.pipeline);
         if let Some(segment) = stand_in {
-            recording.retain(segment);
+            sink.retain(segment);
         }
         let mut ranges = Vec::with_capacity(plan.descriptors.len());
         for descriptor in &plan.descriptors {
@@ -194,9 +196,13 @@ impl Program {
                 len: descriptor.len_bytes,
             });
         }
-        recording
-            .commands
-            .dispatch(&self.pipeline, groups, &ranges, &plan.push)
+        sink.launch(&Launch {
+            name: &self.name,
+            pipeline: &self.pipeline,
+            groups,
+            ranges: &ranges,
+            push: &plan.push,
+        })
     }
 
     /// The segment behind an argument that the plan says is memory.

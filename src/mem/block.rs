@@ -2,18 +2,29 @@
 
 use core::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, MutexGuard};
+use std::sync::{Arc, MutexGuard, OnceLock};
 
 use super::device::DeviceMemory;
+use super::kept::{Kept, Left};
 use crate::alloc::{BlockId, PoolId, StreamKey};
 use crate::base::{fork, sync::Mutex};
 use crate::error::Result;
-use crate::exec::{StreamCore, Ticket};
+use crate::exec::stream::CAPTURED;
+use crate::exec::{Sink, StreamCore, Ticket};
 use crate::vk::Segment;
 
 /// A piece of a segment; what a buffer occupies. A buffer of no bytes has one without memory.
 #[derive(Debug, Default)]
-pub(crate) struct Block(Option<Held>);
+pub(crate) struct Block(Kind);
+
+#[derive(Debug, Default)]
+enum Kind {
+    #[default]
+    Empty,
+    Held(Held),
+    /// A whole segment of the runtime's own.
+    Own(Arc<Segment>),
+}
 
 /// A piece with at least one byte; given back when dropped.
 #[derive(Debug)]
@@ -32,6 +43,10 @@ pub(super) struct Held {
     pub(super) others: Mutex<Vec<Arc<StreamCore>>>,
     /// Held by a thread that copies from or to the memory.
     pub(super) host: Mutex<()>,
+    /// The number of the capture that it was allocated in; 0 for none.
+    pub(super) born_in: u64,
+    /// What it has in common with graphs that use it.
+    pub(super) kept: OnceLock<Arc<Kept>>,
 }
 
 /// An opened stream with the memory of its device: what a block needs of both, as one.
@@ -53,31 +68,46 @@ pub(crate) struct Range<'a> {
 
 impl Block {
     pub(super) fn new(held: Held) -> Self {
-        Self(Some(held))
+        Self(Kind::Held(held))
+    }
+
+    /// All of a segment of the runtime's own, which whoever uses it keeps.
+    pub(crate) fn own(segment: Arc<Segment>) -> Self {
+        Self(Kind::Own(segment))
+    }
+
+    fn held(&self) -> Option<&Held> {
+        match &self.0 {
+            Kind::Held(held) => Some(held),
+            Kind::Empty | Kind::Own(_) => None,
+        }
     }
 
     pub(crate) fn segment(&self) -> Option<&Arc<Segment>> {
-        self.0.as_ref().map(|held| &held.segment)
+        match &self.0 {
+            Kind::Empty => None,
+            Kind::Held(held) => Some(&held.segment),
+            Kind::Own(segment) => Some(segment),
+        }
     }
 
     /// Its first byte in the segment.
     pub(crate) fn offset(&self) -> u64 {
-        self.0.as_ref().map_or(0, |held| held.offset)
+        self.held().map_or(0, |held| held.offset)
     }
 
     /// The device address of its first byte; 0 for one of no bytes.
     pub(crate) fn address(&self) -> u64 {
-        self.0
-            .as_ref()
-            .map_or(0, |held| held.segment.address() + held.offset)
+        self.segment()
+            .map_or(0, |segment| segment.address() + self.offset())
     }
 
     /// `len` bytes from `offset` on; nothing for no bytes.
     pub(crate) fn range(&self, offset: u64, len: u64) -> Option<Range<'_>> {
-        let held = self.0.as_ref().filter(|_| len > 0)?;
+        let segment = self.segment().filter(|_| len > 0)?;
         Some(Range {
-            segment: &held.segment,
-            start: held.offset + offset,
+            segment,
+            start: self.offset() + offset,
             len,
             block: self,
         })
@@ -85,7 +115,8 @@ impl Block {
 
     /// Takes note of a use in recording `seq` of a stream.
     fn used_on(&self, stream: &StreamCore, seq: u64) {
-        let Some(held) = &self.0 else {
+        // Graphs see to what was captured.
+        let Some(held) = self.held().filter(|_| seq != CAPTURED) else {
             return;
         };
         if stream.id() == held.home.stream.id() {
@@ -105,7 +136,7 @@ impl Block {
 
     /// Keeps the memory from being reused before what the stream holds by the time that it is freed.
     pub(crate) fn record_stream(&self, stream: &StreamCore) {
-        if let Some(held) = &self.0
+        if let Some(held) = self.held()
             && stream.id() != held.home.stream.id()
         {
             held.shared_with(stream);
@@ -114,14 +145,27 @@ impl Block {
 
     /// Keeps other threads from copying to or from the memory, where the host reaches it.
     pub(super) fn host_access(&self) -> Option<MutexGuard<'_, ()>> {
-        self.0.as_ref().map(|held| held.host.lock())
+        self.held().map(|held| held.host.lock())
     }
 
     /// Whether no unfinished command uses the memory, nor any that used it before it was this block.
     ///
     /// Asks the driver how far it is, and waits for nothing.
     pub(crate) fn is_idle(&self) -> Result<bool> {
-        self.0.as_ref().map_or(Ok(true), Held::is_idle)
+        self.held().map_or(Ok(true), Held::is_idle)
+    }
+
+    /// Takes note of a use by commands that are captured, if they are. Their graph keeps the memory, unless
+    /// it was allocated in that very capture: then it lies in the graph's pool.
+    pub(crate) fn captured_in(&self, sink: &mut Sink<'_>) {
+        let (Some(held), Some(capture)) = (self.held(), sink.capture()) else {
+            return;
+        };
+        let kept = held.kept.get_or_init(Arc::default);
+        kept.add(capture.replays());
+        if held.born_in != capture.id() {
+            sink.retain(kept);
+        }
     }
 }
 
@@ -138,6 +182,12 @@ impl Home {
 }
 
 impl Range<'_> {
+    /// Keeps the memory for commands that use it.
+    pub(super) fn retain_in(&self, sink: &mut Sink<'_>) {
+        sink.retain(self.segment);
+        self.block.captured_in(sink);
+    }
+
     /// Takes note of a use by a command that a stream has recorded, or maybe has.
     pub(crate) fn used_in(&self, stream: &StreamCore, recorded: &Result<u64>) {
         self.block.used_in(stream, recorded);
@@ -171,7 +221,7 @@ impl Held {
                 return Ok(false);
             }
         }
-        Ok(true)
+        self.kept.get().map_or(Ok(true), |kept| kept.is_idle())
     }
 }
 
@@ -191,8 +241,16 @@ impl Drop for Held {
             .drain(..)
             .filter(|ticket| !ticket.known_reached());
         uses.extend(behind.map(|ticket| (StreamKey(0), ticket)));
-        self.home
-            .memory
-            .free(self.id, *self.last_use.get_mut(), uses);
+        let last_use = *self.last_use.get_mut();
+        match self.kept.take() {
+            None => self.home.memory.free(self.id, last_use, uses),
+            // Given back by the last that has it, maybe at once.
+            Some(kept) => kept.leave(Left {
+                id: self.id,
+                home: Arc::clone(&self.home),
+                last_use,
+                uses,
+            }),
+        }
     }
 }

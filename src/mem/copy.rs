@@ -1,6 +1,6 @@
 //! Copies: from the host, to the host, between blocks, and fills.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use super::block::Range;
 use super::direct;
@@ -10,10 +10,11 @@ use super::overlap::{self, CopyStep};
 use super::pinned::{Copying, Pinned};
 use super::ring::CHUNK_MIN;
 use super::staging::{Piece, Staging};
+use super::temp::Through;
 use crate::device::plan::MemoryRole;
 use crate::error::Result;
 use crate::exec::hazard::{Stages, Use};
-use crate::exec::{Recording, StreamCore, Ticket};
+use crate::exec::{Sink, StreamCore, Ticket};
 use crate::vk::Segment;
 use crate::vk::command::Region;
 
@@ -40,18 +41,18 @@ impl Range<'_> {
 /// Copies `bytes` to the start of `dst`; they may be changed once this returns.
 pub(crate) fn upload(
     stream: &StreamCore,
-    staging: &Arc<Staging>,
+    through: Through<'_>,
     mut dst: Range<'_>,
     bytes: &[u8],
 ) -> Result<()> {
-    if direct::write(dst, bytes)? {
+    if !stream.is_captured() && direct::write(dst, bytes)? {
         return Ok(());
     }
     let mut rest = bytes;
     while !rest.is_empty() {
-        let piece = match staging.take(stream, rest.len() as u64) {
+        let piece = match through.take(stream, rest.len() as u64) {
             Ok(piece) => piece,
-            Err(error) if is_exhaustion(&error) => {
+            Err(error) if is_exhaustion(&error) && !stream.is_captured() => {
                 // What the host reaches itself only has to be free.
                 stream.newest().wait_for_staging()?;
                 let written = direct::write(dst, rest)?;
@@ -62,7 +63,8 @@ pub(crate) fn upload(
         let (now, later) = rest.split_at(piece.len());
         piece.fill(now)?;
         dst.len = now.len() as u64;
-        let recorded = from_host(stream, piece.segment(), piece.offset(), dst);
+        let keep = |sink: &mut Sink<'_>| piece.retain_in(sink);
+        let recorded = from_host(stream, piece.segment(), piece.offset(), dst, keep);
         piece.used_in(stream, &recorded);
         recorded?;
         dst.start += dst.len;
@@ -71,35 +73,48 @@ pub(crate) fn upload(
     Ok(())
 }
 
-/// Copies from host memory to all of `dst`.
-fn from_host(stream: &StreamCore, host: &Arc<Segment>, offset: u64, dst: Range<'_>) -> Result<u64> {
+/// Copies from host memory, which `keep` keeps, to all of `dst`.
+fn from_host(
+    stream: &StreamCore,
+    host: &Arc<Segment>,
+    offset: u64,
+    dst: Range<'_>,
+    keep: impl FnOnce(&mut Sink<'_>) -> Result<()>,
+) -> Result<u64> {
     let read = Use::read(host.id(), offset, offset + dst.len, Stages::TRANSFER);
-    let recorded = stream.record(&[read, dst.write()], |recording| {
-        recording.retain(host);
-        recording.retain(dst.segment);
+    let recorded = stream.record(&[read, dst.write()], |sink| {
+        keep(sink)?;
+        dst.retain_in(sink);
         let region = Region {
             src: offset,
             dst: dst.start,
             len: dst.len,
         };
-        recording.commands.copy(host, dst.segment, &[region]);
+        sink.copy(host, dst.segment, &[region]);
         Ok(())
     });
     dst.used_in(stream, &recorded);
     recorded
 }
 
-/// Copies all of `src` to host memory, where the host sees it once the recording is reached.
-fn to_host(stream: &StreamCore, src: Range<'_>, host: &Arc<Segment>, offset: u64) -> Result<u64> {
-    let copy = |recording: &mut Recording| {
-        recording.retain(host);
-        recording.retain(src.segment);
+/// Copies all of `src` to host memory, which `keep` keeps and where the host sees it once the recording is
+/// reached.
+fn to_host(
+    stream: &StreamCore,
+    src: Range<'_>,
+    host: &Arc<Segment>,
+    offset: u64,
+    keep: impl FnOnce(&mut Sink<'_>) -> Result<()>,
+) -> Result<u64> {
+    let copy = |sink: &mut Sink<'_>| {
+        keep(sink)?;
+        src.retain_in(sink);
         let region = Region {
             src: src.start,
             dst: offset,
             len: src.len,
         };
-        recording.commands.copy(src.segment, host, &[region]);
+        sink.copy(src.segment, host, &[region]);
         Ok(())
     };
     let (id, end) = (host.id(), offset + src.len);
@@ -112,11 +127,17 @@ fn to_host(stream: &StreamCore, src: Range<'_>, host: &Arc<Segment>, offset: u64
 }
 
 /// Copies pinned memory to all of `dst`, which is as long.
-pub(crate) fn from_pinned(stream: &StreamCore, src: &Pinned, dst: Range<'_>) -> Result<()> {
+pub(crate) fn from_pinned(stream: &StreamCore, src: &Arc<Pinned>, dst: Range<'_>) -> Result<()> {
     let Some(host) = src.segment() else {
         return Ok(());
     };
-    let queued = src.queue(stream, Copying::Reads, || from_host(stream, host, 0, dst));
+    let keep = |sink: &mut Sink<'_>| {
+        sink.lend(src, false);
+        Ok(())
+    };
+    let queued = src.queue(stream, Copying::Reads, || {
+        from_host(stream, host, 0, dst, keep)
+    });
     queued.map(drop)
 }
 
@@ -124,12 +145,18 @@ pub(crate) fn from_pinned(stream: &StreamCore, src: &Pinned, dst: Range<'_>) -> 
 pub(crate) fn to_pinned(
     stream: &StreamCore,
     src: Range<'_>,
-    dst: &Pinned,
+    dst: &Arc<Pinned>,
 ) -> Result<Option<Ticket>> {
     let Some(host) = dst.segment() else {
         return Ok(None);
     };
-    let queued = dst.queue(stream, Copying::Writes, || to_host(stream, src, host, 0));
+    let keep = |sink: &mut Sink<'_>| {
+        sink.lend(dst, true);
+        Ok(())
+    };
+    let queued = dst.queue(stream, Copying::Writes, || {
+        to_host(stream, src, host, 0, keep)
+    });
     queued.map(Some)
 }
 
@@ -138,6 +165,7 @@ pub(crate) fn to_pinned(
 pub(crate) struct PendingDownload {
     memory: Arc<Pinned>,
     ticket: Option<Ticket>,
+    stream: Weak<StreamCore>,
 }
 
 impl PendingDownload {
@@ -146,7 +174,11 @@ impl PendingDownload {
     }
 
     /// Waits, then copies the bytes out.
+    #[track_caller]
     pub(crate) fn wait(self, out: &mut [u8]) -> Result<()> {
+        if let Some(stream) = self.stream.upgrade() {
+            stream.permit("Download::wait")?;
+        }
         if let Some(ticket) = &self.ticket {
             ticket.wait(None)?;
         }
@@ -165,7 +197,15 @@ pub(crate) fn start_download(
     let len = usize::try_from(src.len).unwrap_or(usize::MAX);
     let memory = Pinned::new(host, MemoryRole::Readback, len)?;
     let ticket = to_pinned(stream, src, &memory)?;
-    Ok(PendingDownload { memory, ticket })
+    let stream = stream
+        .strong()
+        .as_ref()
+        .map_or_else(Weak::new, Arc::downgrade);
+    Ok(PendingDownload {
+        memory,
+        ticket,
+        stream,
+    })
 }
 
 /// A piece of a download that is under way.
@@ -209,7 +249,8 @@ pub(crate) fn download(
         let (out, later) = core::mem::take(&mut rest).split_at_mut(piece.len());
         rest = later;
         src.len = out.len() as u64;
-        let recorded = to_host(stream, src, piece.segment(), piece.offset());
+        let nothing = |_: &mut Sink<'_>| Ok(());
+        let recorded = to_host(stream, src, piece.segment(), piece.offset(), nothing);
         piece.used_in(stream, &recorded);
         let ticket = stream.ticket(recorded?);
         stream.flush()?;
@@ -224,23 +265,23 @@ pub(crate) fn download(
 /// `dst` gets what `src` held before.
 pub(crate) fn copy(
     stream: &StreamCore,
-    staging: &Arc<Staging>,
+    through: Through<'_>,
     src: Range<'_>,
     dst: Range<'_>,
 ) -> Result<()> {
     let overlaps = src.segment.id() == dst.segment.id() && src.start.abs_diff(dst.start) < src.len;
     if overlaps {
-        return copy_overlapping(stream, staging, src, dst);
+        return copy_overlapping(stream, through, src, dst);
     }
-    let recorded = stream.record(&[src.read(), dst.write()], |recording| {
-        recording.retain(src.segment);
-        recording.retain(dst.segment);
+    let recorded = stream.record(&[src.read(), dst.write()], |sink| {
+        src.retain_in(sink);
+        dst.retain_in(sink);
         let region = Region {
             src: src.start,
             dst: dst.start,
             len: src.len,
         };
-        recording.commands.copy(src.segment, dst.segment, &[region]);
+        sink.copy(src.segment, dst.segment, &[region]);
         Ok(())
     });
     src.used_in(stream, &recorded);
@@ -250,7 +291,7 @@ pub(crate) fn copy(
 
 fn copy_overlapping(
     stream: &StreamCore,
-    staging: &Arc<Staging>,
+    through: Through<'_>,
     src: Range<'_>,
     dst: Range<'_>,
 ) -> Result<()> {
@@ -258,7 +299,7 @@ fn copy_overlapping(
     let mut steps = overlap::plan(src.start, dst.start, src.len);
     let temp = match steps.temp_bytes() {
         0 => None,
-        bytes => Some(staging.take(stream, bytes)?),
+        bytes => Some(through.take(stream, bytes)?),
     };
     let (temp_segment, at) = match &temp {
         Some(piece) => (piece.segment(), piece.offset()),
@@ -287,10 +328,10 @@ fn copy_overlapping(
                 Stages::TRANSFER,
             ),
         ];
-        let recorded = stream.record(&uses, |recording| {
-            recording.retain(segment);
-            recording.retain(temp_segment);
-            recording.commands.copy(from, to, &[region]);
+        let recorded = stream.record(&uses, |sink| {
+            src.retain_in(sink);
+            temp.as_ref().map_or(Ok(()), |temp| temp.retain_in(sink))?;
+            sink.copy(from, to, &[region]);
             Ok(())
         });
         src.used_in(stream, &recorded);
@@ -305,7 +346,7 @@ fn copy_overlapping(
 /// Fills `dst` with a pattern that starts at its first byte.
 pub(crate) fn fill(
     stream: &StreamCore,
-    staging: &Arc<Staging>,
+    through: Through<'_>,
     dst: Range<'_>,
     pattern: &[u8],
 ) -> Result<()> {
@@ -313,14 +354,14 @@ pub(crate) fn fill(
     let mut block = None;
     if !plan.block.is_empty() {
         if pattern.len() as u64 > CHUNK_MIN {
-            return fill_by_uploads(stream, staging, dst, pattern);
+            return fill_by_uploads(stream, through, dst, pattern);
         }
-        let piece = match staging.take(stream, plan.block.len() as u64) {
+        let piece = match through.take(stream, plan.block.len() as u64) {
             Ok(piece) => piece,
             Err(error) if is_exhaustion(&error) => {
                 // Whole patterns, in few pieces.
                 let count = 1 + plan.block.len() / pattern.len();
-                return fill_by_uploads(stream, staging, dst, &pattern.repeat(count));
+                return fill_by_uploads(stream, through, dst, &pattern.repeat(count));
             }
             Err(error) => return Err(error),
         };
@@ -337,15 +378,13 @@ pub(crate) fn fill(
     });
     let uses = [dst.write(), staged];
     let uses = &uses[..1 + usize::from(block.is_some())];
-    let recorded = stream.record(uses, |recording| {
-        recording.retain(segment);
+    let recorded = stream.record(uses, |sink| {
+        dst.retain_in(sink);
         if let Some(words) = plan.words {
-            recording
-                .commands
-                .fill(segment, words.offset, words.len, words.word);
+            sink.fill(segment, words.offset, words.len, words.word);
         }
         if let Some(piece) = &block {
-            recording.retain(piece.segment());
+            piece.retain_in(sink)?;
             let regions: Vec<_> = plan
                 .copies
                 .iter()
@@ -355,7 +394,7 @@ pub(crate) fn fill(
                     len: copy.len,
                 })
                 .collect();
-            recording.commands.copy(piece.segment(), segment, &regions);
+            sink.copy(piece.segment(), segment, &regions);
         }
         Ok(())
     });
@@ -369,7 +408,7 @@ pub(crate) fn fill(
 /// The same with a pattern that is too long to be staged whole.
 fn fill_by_uploads(
     stream: &StreamCore,
-    staging: &Arc<Staging>,
+    through: Through<'_>,
     dst: Range<'_>,
     pattern: &[u8],
 ) -> Result<()> {
@@ -377,7 +416,7 @@ fn fill_by_uploads(
     for done in (0..dst.len).step_by(pattern.len()) {
         let left = usize::try_from((dst.len - done).min(width)).unwrap_or(pattern.len());
         let start = dst.start + done;
-        upload(stream, staging, Range { start, ..dst }, &pattern[..left])?;
+        upload(stream, through, Range { start, ..dst }, &pattern[..left])?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@
 use core::panic::Location;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use super::block::{Block, Held, Home};
 use super::exhausted::{self, Circumstances};
@@ -26,7 +26,7 @@ use crate::device::MemoryInfo;
 use crate::device::info::PhysicalInfo;
 use crate::device::plan::MemoryRole;
 use crate::error::{Error, OutOfMemory, OutOfMemoryReason, Result};
-use crate::exec::{ExecDevice, StreamCore, Ticket};
+use crate::exec::{Capture, ExecDevice, StreamCore, Ticket};
 use crate::vk::{Device, Segment};
 
 /// The values of `recorded`.
@@ -66,18 +66,25 @@ impl Addressed for Arc<Segment> {
 }
 
 /// The driver, for the allocator.
-struct Driver<'a>(&'a Arc<Device>);
+struct Driver<'a> {
+    device: &'a Arc<Device>,
+    /// Who may forbid it: a capture, but for what it asks for itself.
+    exec: Option<&'a ExecDevice>,
+}
 
 impl Source for Driver<'_> {
     type Segment = Arc<Segment>;
     type Refusal = Error;
 
     fn create(&mut self, bytes: u64) -> Result<Arc<Segment>> {
-        Segment::new(self.0, bytes, MemoryRole::Device)
+        if let Some(exec) = self.exec {
+            exec.permit("taking device memory from the driver")?;
+        }
+        Segment::new(self.device, bytes, MemoryRole::Device)
     }
 
     fn held(&self) -> u64 {
-        u64::from(self.0.held_count())
+        u64::from(self.device.held_count())
     }
 }
 
@@ -156,6 +163,10 @@ impl DeviceMemory {
             memory.exec.poll()?;
         }
         let stream = &home.stream;
+        let capture = stream.capture();
+        let pool = capture
+            .as_ref()
+            .map_or(pool, |capture| Some(capture.pool()));
         let mut request = Request::new(bytes, StreamKey(stream.id())).in_pool(pool);
         let recorded = memory.recorded.load(Ordering::Relaxed);
         if recorded != NOT_RECORDED {
@@ -164,10 +175,10 @@ impl DeviceMemory {
         let mut may_ask = !pressure::is_inside();
         loop {
             let gone = memory.leaving.ended();
-            match memory.step(&mut request)? {
+            match memory.step(&mut request, capture.is_some())? {
                 Outcome::Block(found, segment) => {
                     stream.memory_was_taken();
-                    return finish(home, found, segment);
+                    return finish(home, found, segment, capture.as_deref());
                 }
                 Outcome::Wait(tickets) => wait_for(&tickets)?,
                 Outcome::Exhausted(figures, refusal) => {
@@ -204,16 +215,20 @@ impl DeviceMemory {
     }
 
     /// Lets the allocator go on with a request as far as it can without waiting.
-    fn step(&self, request: &mut Request) -> Result<Outcome> {
+    fn step(&self, request: &mut Request, is_captured: bool) -> Result<Outcome> {
         let mut released = Vec::new();
         let (outcome, going) = self.with(|state| {
-            if let Some(pool) = request.pool()
+            // That of a capture is held by its graphs.
+            if let Some(pool) = request.pool().filter(|_| !is_captured)
                 && state.owned.insert(pool)
             {
                 state.core.pool_retain(pool);
             }
             let core = &mut state.core;
-            let mut driver = Driver(&self.device);
+            let mut driver = Driver {
+                device: &self.device,
+                exec: (!is_captured).then_some(&*self.exec),
+            };
             let step = core.allocate(request, &mut driver, &Ticket::known_reached, &mut released);
             let outcome = match step {
                 Step::Done(found) => {
@@ -337,6 +352,16 @@ impl DeviceMemory {
         });
     }
 
+    /// Holds a private pool, for graphs; see [`let_go_of_pool`](Self::let_go_of_pool).
+    pub(crate) fn hold_pool(&self, pool: PoolId) {
+        self.with(|state| state.core.pool_retain(pool));
+    }
+
+    /// Gives such a hold up.
+    pub(crate) fn let_go_of_pool(&self, pool: PoolId) {
+        self.with(|state| state.core.pool_release(pool));
+    }
+
     /// What the runtime holds of the device's memory, in bytes.
     pub(crate) fn held_bytes(&self) -> u64 {
         self.device.held_bytes()
@@ -393,7 +418,12 @@ fn wait_for(tickets: &[Ticket]) -> Result<()> {
 }
 
 /// The block of what was found, behind what its stream has to wait for on the device.
-fn finish(home: Arc<Home>, found: Allocation<Ticket>, segment: Arc<Segment>) -> Result<Block> {
+fn finish(
+    home: Arc<Home>,
+    found: Allocation<Ticket>,
+    segment: Arc<Segment>,
+    capture: Option<&Capture>,
+) -> Result<Block> {
     let waiting = (!found.waits.is_empty()).then(|| (Arc::clone(&home), found.waits.clone()));
     let block = Block::new(Held {
         id: found.block,
@@ -403,11 +433,17 @@ fn finish(home: Arc<Home>, found: Allocation<Ticket>, segment: Arc<Segment>) -> 
         behind: found.waits,
         others: Mutex::default(),
         host: Mutex::default(),
+        born_in: capture.map_or(0, Capture::id),
+        kept: OnceLock::new(),
         home,
     });
     if let Some((home, tickets)) = waiting {
-        for ticket in &tickets {
-            home.stream.wait(ticket)?;
+        match capture {
+            None => tickets
+                .iter()
+                .try_for_each(|ticket| home.stream.wait_queued(ticket))?,
+            // Nothing outside of a capture can be waited for in it.
+            Some(_) => wait_for(&tickets)?,
         }
     }
     Ok(block)

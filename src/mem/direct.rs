@@ -12,7 +12,7 @@
 use super::block::Range;
 use crate::error::Result;
 use crate::exec::hazard::{Stages, Use};
-use crate::exec::{Recording, StreamCore};
+use crate::exec::{NoCommand, StreamCore};
 
 /// Copies `bytes` to the start of `dst` at once, where the host reaches the memory and nothing
 /// unfinished uses it, whoever owned it before; whether it did.
@@ -36,8 +36,7 @@ pub(super) fn read(stream: &StreamCore, src: Range<'_>, out: &mut [u8]) -> Resul
     let (lo, hi) = (src.start, src.start + src.len);
     // No command, but the barrier that lets the host see what was written.
     let seen = [Use::read(src.segment.id(), lo, hi, Stages::HOST)];
-    let nothing = None::<fn(&mut Recording) -> Result<()>>;
-    let recorded = stream.record_steps(&mut [(&seen, nothing)]);
+    let recorded = stream.record_steps(&mut [(&seen, None::<NoCommand>)]);
     src.used_in(stream, &recorded);
     stream.ticket(recorded?).wait(None)?;
     let _alone = src.block.host_access();

@@ -183,6 +183,18 @@ impl Pinned {
         kind: Copying,
         queue: impl FnOnce() -> Result<u64>,
     ) -> Result<Ticket> {
+        let queueing = self.claim(stream, kind)?;
+        let seq = queue()?;
+        queueing.queued(seq);
+        Ok(stream.ticket(seq))
+    }
+
+    /// Says that a copy is being queued, unless a guard lends the memory out.
+    pub(crate) fn claim<'a>(
+        &'a self,
+        stream: &'a StreamCore,
+        kind: Copying,
+    ) -> Result<Queueing<'a>> {
         let mut state = self.state.lock();
         if let Some(failure) = state.failure.take() {
             return Err(failure);
@@ -199,15 +211,12 @@ impl Pinned {
         }
         state.queueing[kind as usize] += 1;
         drop(state);
-        let mut queueing = Queueing {
+        Ok(Queueing {
             pinned: self,
             stream,
             kind,
             seq: None,
-        };
-        let seq = queue()?;
-        queueing.seq = Some(seq);
-        Ok(stream.ticket(seq))
+        })
     }
 
     /// The queued copies that may still use it.
@@ -260,12 +269,20 @@ impl Drop for Pinned {
 }
 
 /// A copy that is being queued.
-struct Queueing<'a> {
+#[derive(Debug)]
+pub(crate) struct Queueing<'a> {
     pinned: &'a Pinned,
     stream: &'a StreamCore,
     kind: Copying,
     /// The recording that it is in, once it is queued.
     seq: Option<u64>,
+}
+
+impl Queueing<'_> {
+    /// It is in this recording of its stream.
+    pub(crate) fn queued(mut self, seq: u64) {
+        self.seq = Some(seq);
+    }
 }
 
 impl Drop for Queueing<'_> {

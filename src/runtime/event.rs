@@ -8,7 +8,7 @@ use super::{Runtime, Slot, Stream};
 use crate::base::{fork, sync::Mutex};
 use crate::device::DeviceArg;
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::{Ticket, Time, elapsed};
+use crate::exec::{Mark, Time, elapsed};
 
 /// A point of a stream that can be waited for. A handle: clones are the same event.
 ///
@@ -16,6 +16,10 @@ use crate::exec::{Ticket, Time, elapsed};
 /// is for where the event was when the wait was made: moving it later changes nothing about that. An
 /// event that was never recorded counts as reached, and waiting for it does nothing. It keeps neither
 /// its stream nor any memory, and may be dropped at any moment.
+///
+/// Recorded on a stream that a [`Graph`](crate::Graph) captures, it orders what is captured: a stream that
+/// waits for it is captured too. It is then reached at each replay anew, so that asking whether it is, or
+/// waiting for it on the host, is an error of kind [`Capture`](ErrorKind::Capture).
 ///
 /// # Example
 ///
@@ -41,7 +45,7 @@ struct Inner {
 /// Where an event was recorded.
 #[derive(Clone)]
 struct Recorded {
-    ticket: Ticket,
+    mark: Mark,
     time: Option<Time>,
     slot: Arc<Slot>,
 }
@@ -122,14 +126,14 @@ impl Event {
     }
 
     fn recorded_on(&self, stream: &Stream) -> Result<Recorded> {
-        let (ticket, time) = if self.0.has_timing {
+        let (mark, time) = if self.0.has_timing {
             let (core, _opened) = stream.open()?;
             core.mark_timed()?
         } else {
             (stream.mark()?, None)
         };
         Ok(Recorded {
-            ticket,
+            mark,
             time,
             slot: Arc::clone(stream.slot()),
         })
@@ -169,7 +173,7 @@ impl Event {
         if !Arc::ptr_eq(&recorded.slot, stream.slot()) {
             return Err(wrong_device(stream.slot(), &recorded.slot));
         }
-        stream.wait_for(&recorded.ticket)
+        stream.wait_for(&recorded.mark)
     }
 
     /// Where it was recorded.
@@ -185,13 +189,18 @@ impl Event {
 
     pub(crate) fn has_finished(&self) -> Result<bool> {
         let recorded = self.recorded()?;
-        recorded.map_or(Ok(true), |recorded| recorded.ticket.is_reached())
+        recorded.map_or(Ok(true), |recorded| recorded.mark.ticket()?.is_reached())
     }
 
     /// Waits on the host; `false` if `timeout` ran out.
+    #[track_caller]
     pub(crate) fn wait_on_host(&self, timeout: Option<Duration>) -> Result<bool> {
-        let recorded = self.recorded()?;
-        recorded.map_or(Ok(true), |recorded| recorded.ticket.wait(timeout))
+        let Some(recorded) = self.recorded()? else {
+            return Ok(true);
+        };
+        let ticket = recorded.mark.ticket()?;
+        recorded.slot.permit("Event::synchronize")?;
+        ticket.wait(timeout)
     }
 
     /// The milliseconds from this event to `end`.
@@ -214,6 +223,9 @@ impl Event {
 
 impl Recorded {
     fn milliseconds_to(&self, end: &Self) -> Result<f64> {
+        for recorded in [self, end] {
+            recorded.mark.ticket()?;
+        }
         if !Arc::ptr_eq(&self.slot, &end.slot) {
             return Err(Error::new(
                 ErrorKind::InvalidDevice,
@@ -246,7 +258,7 @@ impl Recorded {
                 ),
             ));
         }
-        if !self.ticket.is_reached()? || !end.ticket.is_reached()? {
+        if !self.mark.ticket()?.is_reached()? || !end.mark.ticket()?.is_reached()? {
             return Err(Error::new(
                 ErrorKind::NotReady,
                 "an event is not reached yet; wait for both with `Event::synchronize`",

@@ -25,9 +25,13 @@ impl Slot {
     }
 
     /// Gives what is cached back to the driver.
+    #[track_caller]
     pub(crate) fn empty_cache(&self) -> Result<()> {
-        self.existing()?
-            .map_or(Ok(()), |opened| opened.memory.empty_cache())
+        let Some(opened) = self.existing()? else {
+            return Ok(());
+        };
+        opened.exec.permit("empty_cache")?;
+        opened.memory.empty_cache()
     }
 
     /// The segments and blocks, and what was recorded; nothing while the device is not open.

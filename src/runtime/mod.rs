@@ -367,6 +367,7 @@ impl Runtime {
     }
 
     /// Gives what is cached on any device that is open back to its driver.
+    #[track_caller]
     pub(crate) fn empty_caches(&self) -> Result<()> {
         self.0.shared.check()?;
         let slots = self.0.probed.get().map_or(&[][..], |probed| &probed.slots);
@@ -443,6 +444,7 @@ impl Runtime {
     }
 
     /// Waits for all work of a device; for one that is not open there is none.
+    #[track_caller]
     pub(crate) fn synchronize_device(&self, device: &DeviceArg) -> Result<()> {
         self.0.shared.check()?;
         if device.is_current() && !self.is_initialized() {

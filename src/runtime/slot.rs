@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::exec::ExecDevice;
 use crate::kernel::indirect::Indirect;
 use crate::mem::pressure::Callbacks;
-use crate::mem::{DeviceHost, DeviceMemory, MemorySettings, Staging};
+use crate::mem::{DeviceHost, DeviceMemory, MemorySettings, Staging, Through};
 use crate::rng::generator::GeneratorState;
 use crate::rng::kernels::Kernels;
 use crate::vk;
@@ -50,6 +50,16 @@ pub(crate) struct Opened {
     pub(crate) memory: Arc<DeviceMemory>,
     pub(crate) exec: Arc<ExecDevice>,
     pub(crate) device: Arc<vk::Device>,
+}
+
+impl Opened {
+    /// What copies go through.
+    pub(crate) fn through(&self) -> Through<'_> {
+        Through {
+            staging: &self.staging,
+            host: &self.host,
+        }
+    }
 }
 
 impl core::fmt::Debug for Slot {
@@ -199,12 +209,24 @@ impl Slot {
         })
     }
 
+    /// The check that opens what a capture may forbid.
+    #[track_caller]
+    pub(crate) fn permit(&self, call: &str) -> Result<()> {
+        match self.existing()? {
+            Some(opened) => opened.exec.permit(call),
+            None => Ok(()),
+        }
+    }
+
     /// Waits for all work of the device; there is none while it is not open.
+    #[track_caller]
     pub(super) fn synchronize(&self) -> Result<()> {
-        self.existing()?.map_or(Ok(()), |opened| {
-            opened.device.counts().host_waits_asked.add(1);
-            opened.exec.synchronize_and_tell()
-        })
+        let Some(opened) = self.existing()? else {
+            return Ok(());
+        };
+        opened.exec.permit("synchronize")?;
+        opened.device.counts().host_waits_asked.add(1);
+        opened.exec.synchronize_and_tell()
     }
 
     /// What its device has done; zeros while it is not open.

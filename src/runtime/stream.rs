@@ -11,7 +11,7 @@ use super::{Opened, Runtime, Slot};
 use crate::base::{fork, sync::Mutex};
 use crate::device::{Device, DeviceArg};
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::{StreamCore, Ticket};
+use crate::exec::{Mark, StreamCore, Ticket};
 use crate::mem::Home;
 
 /// An in-order sequence of commands on a device. A handle: clones are the same stream.
@@ -163,6 +163,7 @@ impl Stream {
     /// assert!(stream.synchronize_timeout(core::time::Duration::ZERO)?);
     /// # Ok::<(), vkaccel::Error>(())
     /// ```
+    #[track_caller]
     pub fn synchronize_timeout(&self, timeout: Duration) -> Result<bool> {
         self.wait(Some(timeout))
     }
@@ -178,7 +179,8 @@ impl Stream {
     /// # Errors
     ///
     /// [`DeviceLost`](crate::ErrorKind::DeviceLost) if the device is lost. Inside of `f`, what would wait
-    /// fails with [`NotPermitted`](crate::ErrorKind::NotPermitted).
+    /// fails with [`NotPermitted`](crate::ErrorKind::NotPermitted), and so does this on a stream that is
+    /// captured.
     ///
     /// # Example
     ///
@@ -192,6 +194,7 @@ impl Stream {
     /// # Ok::<(), vkaccel::Error>(())
     /// ```
     #[doc(alias = "cudaLaunchHostFunc")]
+    #[track_caller]
     pub fn add_callback(&self, f: impl FnOnce() + Send + 'static) -> Result<()> {
         let (core, _opened) = self.open()?;
         core.call(Box::new(f))
@@ -310,27 +313,32 @@ impl Stream {
     }
 
     /// Waits for all commands so far; `false` if `timeout` ran out.
+    #[track_caller]
     pub(crate) fn wait(&self, timeout: Option<Duration>) -> Result<bool> {
-        self.existing()?.map_or(Ok(true), |core| {
-            core.device().counts().host_waits_asked.add(1);
-            core.synchronize(timeout)
-        })
+        const CALL: &str = "Stream::synchronize";
+        let Some(core) = self.existing()? else {
+            return Ok(true);
+        };
+        core.permit_on_captured(CALL)?;
+        core.permit(CALL)?;
+        core.device().counts().host_waits_asked.add(1);
+        core.synchronize(timeout)
     }
 
     /// A point behind all commands so far.
-    pub(super) fn mark(&self) -> Result<Ticket> {
+    pub(super) fn mark(&self) -> Result<Mark> {
         let core = self.existing()?;
-        core.map_or(Ok(Ticket::REACHED), |core| core.mark())
+        core.map_or(Ok(Mark::Queued(Ticket::REACHED)), |core| core.mark())
     }
 
     /// Has all commands to come wait for a point of a stream of the same device.
-    pub(super) fn wait_for(&self, ticket: &Ticket) -> Result<()> {
+    pub(super) fn wait_for(&self, mark: &Mark) -> Result<()> {
         self.slot.shared().check()?;
-        if ticket.leads_nowhere() {
+        if mark.leads_nowhere() {
             return Ok(());
         }
         let (core, _opened) = self.open()?;
-        core.wait(ticket)
+        core.wait(mark)
     }
 
     /// Has all commands to come wait for all that another stream has so far.
@@ -358,8 +366,19 @@ impl Stream {
     }
 
     /// Whether all commands so far have finished.
+    #[track_caller]
     pub(crate) fn has_finished(&self) -> Result<bool> {
-        self.existing()?.map_or(Ok(true), |core| core.query())
+        let Some(core) = self.existing()? else {
+            return Ok(true);
+        };
+        core.permit_on_captured("Stream::query")?;
+        core.query()
+    }
+
+    /// Whether what is put on it is captured.
+    pub(crate) fn is_taken_up(&self) -> bool {
+        self.existing()
+            .is_ok_and(|core| core.is_some_and(|core| core.is_captured()))
     }
 }
 

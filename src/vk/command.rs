@@ -16,6 +16,7 @@ use super::device::Device;
 use super::pipeline::Pipeline;
 use super::segment::Segment;
 use super::timestamps::Stamp;
+use crate::base::counters::Counts;
 use crate::base::fork;
 use crate::error::Result;
 use crate::exec::hazard::{Barrier, Scope, Stages};
@@ -34,12 +35,21 @@ pub(crate) struct Commands {
 }
 
 /// What the commands are, counted without other threads until they are ended.
-#[derive(Debug, Default)]
-struct Tally {
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
     launches: u64,
     transfers: u64,
     barriers: u64,
     descriptor_sets: u64,
+}
+
+impl Tally {
+    /// Counts commands that are about to run.
+    pub(crate) fn count(&self, counts: &Counts) {
+        counts.launches.add(self.launches);
+        counts.transfers.add(self.transfers);
+        counts.barriers.add(self.barriers);
+    }
 }
 
 /// Vectors that keep their room from launch to launch.
@@ -55,7 +65,7 @@ pub(crate) struct DescriptorRange<'a> {
     pub(crate) set: u32,
     pub(crate) binding: u32,
     pub(crate) kind: BindingKind,
-    pub(crate) segment: &'a Segment,
+    pub(crate) segment: &'a Arc<Segment>,
     pub(crate) offset: u64,
     pub(crate) len: u64,
 }
@@ -74,7 +84,10 @@ pub(crate) enum Groups<'a> {
     /// So many along each axis, within the limits.
     Counts([u32; 3]),
     /// As many as three words say when it runs, within the limits; `offset` is a multiple of 4.
-    Indirect { segment: &'a Segment, offset: u64 },
+    Indirect {
+        segment: &'a Arc<Segment>,
+        offset: u64,
+    },
 }
 
 impl Commands {
@@ -106,10 +119,17 @@ impl Commands {
 
     /// One full barrier, sealed, which may be submitted again while it is pending.
     pub(super) fn divider(device: &Arc<Device>, family: u32) -> Result<Self> {
-        let mut commands = Self::new(device, family)?;
-        commands.begin_with(vk::CommandBufferUsageFlags::SIMULTANEOUS_USE)?;
+        let mut commands = Self::reusable(device, family)?;
         commands.barrier(Barrier::ALL);
         commands.end()?;
+        Ok(commands)
+    }
+
+    /// An empty command buffer for queues of `family`, already begun, which may be submitted again while
+    /// it is pending.
+    pub(crate) fn reusable(device: &Arc<Device>, family: u32) -> Result<Self> {
+        let mut commands = Self::new(device, family)?;
+        commands.begin_with(vk::CommandBufferUsageFlags::SIMULTANEOUS_USE)?;
         Ok(commands)
     }
 
@@ -128,17 +148,23 @@ impl Commands {
         self.device.during("vkBeginCommandBuffer", begun)
     }
 
+    /// Ends the buffer, and counts what is in it.
     pub(crate) fn end(&mut self) -> Result<()> {
+        let tally = self.end_uncounted()?;
+        tally.count(self.device.counts());
+        self.device
+            .counts()
+            .descriptor_sets
+            .add(tally.descriptor_sets);
+        Ok(())
+    }
+
+    /// Ends the buffer, for commands that are counted each time that they are submitted.
+    pub(crate) fn end_uncounted(&mut self) -> Result<Tally> {
         // SAFETY: the buffer is being recorded.
         let ended = unsafe { self.device.raw().end_command_buffer(self.buffer) };
         self.device.during("vkEndCommandBuffer", ended)?;
-        let tally = core::mem::take(&mut self.tally);
-        let counts = self.device.counts();
-        counts.launches.add(tally.launches);
-        counts.transfers.add(tally.transfers);
-        counts.barriers.add(tally.barriers);
-        counts.descriptor_sets.add(tally.descriptor_sets);
-        Ok(())
+        Ok(core::mem::take(&mut self.tally))
     }
 
     /// Empties the buffer and its descriptors; its commands have finished or were never submitted.
@@ -218,6 +244,17 @@ impl Commands {
                 .raw()
                 .cmd_fill_buffer(self.buffer, dst.buffer(), offset, len, word)
         };
+    }
+
+    /// Records that up to 64 KiB are written, whole words that start at a multiple of 4.
+    pub(crate) fn update(&mut self, dst: &Segment, offset: u64, bytes: &[u8]) {
+        self.tally.transfers += 1;
+        // SAFETY: as in `copy`; the bytes are read at once.
+        unsafe {
+            self.device
+                .raw()
+                .cmd_update_buffer(self.buffer, dst.buffer(), offset, bytes);
+        }
     }
 
     /// Records a launch.

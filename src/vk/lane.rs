@@ -79,6 +79,16 @@ struct Timeline {
     semaphore: vk::Semaphore,
 }
 
+/// A recording on its way to the queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Submission<'a> {
+    pub(crate) commands: &'a Commands,
+    /// Commands that run behind those, and may be pending already.
+    pub(crate) body: Option<&'a Commands>,
+    /// The values of other lanes that they wait for, which were submitted before.
+    pub(crate) waits: &'a Values,
+}
+
 /// How often the counter is read before a wait goes to the driver.
 const SPINS: u32 = 16;
 
@@ -132,35 +142,40 @@ impl Lane {
         &self.timelines.all[self.number]
     }
 
-    /// Submits recorded commands, each with the values of other lanes that they wait for, and gives
-    /// the value that says when the first of them have finished; the others follow by one each.
+    /// Submits recorded commands, and gives the value that says when the first of them have finished; the
+    /// others follow by one each.
     ///
     /// Takes the first [`SUBMIT_MAX`] at most, and says how many. The commands and all they use must
-    /// live until then; `exec` keeps them. What they wait for was submitted before. `stream` is the
-    /// number of the stream that they are of.
+    /// live until then; `exec` keeps them. `stream` is the number of the stream that they are of.
     pub(crate) fn submit<'a>(
         &self,
         stream: u64,
-        recordings: impl Iterator<Item = (&'a Commands, &'a Values)>,
+        recordings: impl Iterator<Item = Submission<'a>>,
     ) -> Result<(u64, usize)> {
+        let mut state = self.state.lock();
+        let divider = state.divider(stream, self)?;
         // The first is for the divider.
-        let mut buffers = [vk::CommandBuffer::null(); SUBMIT_MAX + 1];
+        let mut buffers = [vk::CommandBuffer::null(); 2 * SUBMIT_MAX + 1];
+        buffers[0] = divider.unwrap_or_default();
+        let mut end = usize::from(divider.is_some());
+        let mut ranges = [(0, 0); SUBMIT_MAX];
         let mut signals = [0; SUBMIT_MAX];
         let mut waits = [WaitList::default(); SUBMIT_MAX];
         let mut count = 0;
-        let mut state = self.state.lock();
         let mut waited = state.waited;
         let seen = self.timelines.seen();
-        for ((commands, asked), at) in recordings.zip(0..SUBMIT_MAX) {
-            buffers[at + 1] = commands.raw();
+        for (one, at) in recordings.zip(0..SUBMIT_MAX) {
+            let start = if at == 0 { 0 } else { end };
+            for commands in [Some(one.commands), one.body].into_iter().flatten() {
+                buffers[end] = commands.raw();
+                end += 1;
+            }
+            ranges[at] = (start, end);
             signals[at] = state.last + 1 + at as u64;
-            let values = waited.next(self.number, asked, &seen);
+            let values = waited.next(self.number, one.waits, &seen);
             waits[at] = WaitList::new(&values, &self.timelines);
             count = at + 1;
         }
-        let divider = state.divider(stream, self)?;
-        buffers[0] = divider.unwrap_or_default();
-        let from = |at: usize| at + usize::from(at > 0 || divider.is_none());
         let signalled = [self.timeline().semaphore];
         let mut timelines: [_; SUBMIT_MAX] = core::array::from_fn(|at| {
             vk::TimelineSemaphoreSubmitInfo::default()
@@ -172,7 +187,7 @@ impl Lane {
             *info = info
                 .wait_semaphores(waits[at].semaphores())
                 .wait_dst_stage_mask(waits[at].stages())
-                .command_buffers(&buffers[from(at)..=at + 1])
+                .command_buffers(&buffers[ranges[at].0..ranges[at].1])
                 .signal_semaphores(&signalled)
                 .push_next(timeline);
         }

@@ -163,6 +163,15 @@ impl Planner {
         Barrier::ALL
     }
 
+    /// Forgets everything behind a barrier between all, and lists what was done since.
+    pub(crate) fn replace(&mut self, uses: &[Use]) {
+        self.clear();
+        for use_ in uses.iter().filter(|use_| use_.is_listed()) {
+            self.list(use_, 0);
+        }
+        self.split_scope();
+    }
+
     /// Forgets everything, as if the stream had done nothing: for a device that starts anew.
     pub(crate) fn clear(&mut self) {
         self.listed_len = 0;

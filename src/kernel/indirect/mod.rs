@@ -24,7 +24,7 @@ use super::spirv::{Module, words_from_bytes};
 use crate::base::sync::Mutex;
 use crate::error::Result;
 use crate::exec::hazard::{Stages, Use};
-use crate::exec::{Outcome, Recording};
+use crate::exec::{Launch, Outcome, Sink};
 use crate::mem::block::Range;
 use crate::vk::command::{DescriptorRange, Groups};
 use crate::vk::{Device, Pipeline};
@@ -38,6 +38,7 @@ pub(crate) struct Indirect {
     /// Made on first use.
     pipeline: Mutex<Option<Arc<Pipeline>>>,
     pool: Arc<Pool>,
+    name: Arc<str>,
     device: Arc<Device>,
 }
 
@@ -48,6 +49,7 @@ pub(super) struct Check<'a> {
     start: u64,
     place: Arc<Place>,
     pipeline: Arc<Pipeline>,
+    name: Arc<str>,
 }
 
 impl Indirect {
@@ -55,6 +57,7 @@ impl Indirect {
         Self {
             pipeline: Mutex::new(None),
             pool: Pool::new(device),
+            name: Arc::from(NAME),
             device: Arc::clone(device),
         }
     }
@@ -72,6 +75,7 @@ impl Indirect {
             start: counts.start - counts.start % align.max(1),
             pipeline: self.pipeline()?,
             place: self.pool.take(kernel)?,
+            name: Arc::clone(&self.name),
         })
     }
 
@@ -118,10 +122,10 @@ impl Check<'_> {
     }
 
     /// Records the check.
-    pub(super) fn record(&self, recording: &mut Recording) -> Result<()> {
-        recording.retain(self.counts.segment);
-        recording.look_at(Arc::clone(&self.place) as Arc<dyn Outcome>);
-        recording.retain(&self.pipeline);
+    pub(super) fn record(&self, sink: &mut Sink<'_>) -> Result<()> {
+        sink.retain(self.counts.segment);
+        self.counts.block.captured_in(sink);
+        sink.look_at(Arc::clone(&self.place) as Arc<dyn Outcome>);
         let end = self.counts.start + self.counts.len;
         let (groups, lo, hi) = self.place.groups();
         let (note, ..) = self.place.note();
@@ -134,7 +138,7 @@ impl Check<'_> {
             len: hi - lo,
         };
         let ranges = [
-            range(0, &**self.counts.segment, self.start, end),
+            range(0, self.counts.segment, self.start, end),
             range(1, groups, lo, hi),
             range(2, note, lo, hi),
         ];
@@ -142,10 +146,13 @@ impl Check<'_> {
         let first = u32::try_from((self.counts.start - self.start) / 4).unwrap_or(0);
         let push = [x, y, z, first, self.place.tag()];
         let push = bytemuck::bytes_of(&push);
-        let one = Groups::Counts([1; 3]);
-        recording
-            .commands
-            .dispatch(&self.pipeline, one, &ranges, push)
+        sink.launch(&Launch {
+            name: &self.name,
+            pipeline: &self.pipeline,
+            groups: Groups::Counts([1; 3]),
+            ranges: &ranges,
+            push,
+        })
     }
 
     /// The groups of the launch behind it.

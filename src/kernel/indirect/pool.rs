@@ -116,16 +116,16 @@ impl Chunk {
 
 impl Place {
     /// Where the counts are handed on: the segment, the first byte, the one behind the last.
-    pub(super) fn groups(&self) -> (&Segment, u64, u64) {
+    pub(super) fn groups(&self) -> (&Arc<Segment>, u64, u64) {
         self.in_segment(&self.chunk.groups)
     }
 
     /// Where counts that the device does not take are noted, with the tag.
-    pub(super) fn note(&self) -> (&Segment, u64, u64) {
+    pub(super) fn note(&self) -> (&Arc<Segment>, u64, u64) {
         self.in_segment(&self.chunk.notes)
     }
 
-    fn in_segment<'a>(&self, segment: &'a Arc<Segment>) -> (&'a Segment, u64, u64) {
+    fn in_segment<'a>(&self, segment: &'a Arc<Segment>) -> (&'a Arc<Segment>, u64, u64) {
         let lo = self.chunk.stride * u64::from(self.index);
         (segment, lo, lo + PLACE_BYTES)
     }
@@ -152,9 +152,23 @@ impl Place {
     }
 }
 
+impl Place {
+    /// Empties the note, for launches that are replayed: what is told once is not told again.
+    fn forget(&self) {
+        let (notes, at, _) = self.note();
+        let empty = [0u32; WORDS];
+        // SAFETY: the commands that were looked at have finished. A replay that runs meanwhile may write
+        // the same note, and either stays (see the top of the file).
+        let emptied = unsafe { notes.write(at, bytemuck::bytes_of(&empty)) };
+        // At worst it is told again.
+        drop(emptied);
+    }
+}
+
 impl Outcome for Place {
     fn error(&self) -> Option<Error> {
         let counts = self.noted()?;
+        self.forget();
         let error = Grid::groups(counts).resolve([1; 3], self.limits()).err()?;
         let what = "an indirect launch found its counts too large and ran nothing";
         Some(error.context(format_args!("{}: {what}", self.kernel)))

@@ -1,0 +1,496 @@
+//! Captures: what streams are told between the beginning and the end of one is kept in place of being
+//! queued.
+//!
+//! A capture begins on one stream. Another one joins when it waits for a point of it, and has to be
+//! joined again, by a wait the other way, before the end. The commands of all are kept in the order of
+//! the calls, in which each finds done what it may build on.
+
+use core::panic::Location;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::thread::{self, ThreadId};
+
+use super::branches::{Branches, Clock};
+use super::device::ExecDevice;
+use super::node::Node;
+use super::replays::Replays;
+use super::sink::Sink;
+use super::stream::StreamCore;
+use super::ticket::Ticket;
+use crate::alloc::PoolId;
+use crate::base::sync::Mutex;
+use crate::device::plan::MemoryRole;
+use crate::error::{Error, ErrorKind, Result};
+use crate::exec::hazard::Use;
+use crate::rng::generator::GeneratorState;
+use crate::vk::{Device, Segment};
+
+/// The bytes of a generator's state.
+const STATE_BYTES: u64 = 16;
+/// The memory for the states of all generators of a graph.
+const ARGUMENT_BYTES: u64 = 4096;
+
+/// Whose calls a capture keeps from doing what it forbids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Strictness {
+    /// Those of every thread.
+    Global,
+    /// Those of the thread that began it.
+    ThreadLocal,
+    /// Only those for streams that are captured.
+    Relaxed,
+}
+
+/// A capture that is under way, or has ended.
+#[derive(Debug)]
+pub(crate) struct Capture {
+    id: u64,
+    pub(super) strictness: Strictness,
+    pub(super) thread: ThreadId,
+    /// Where it began.
+    pub(super) site: &'static Location<'static>,
+    /// Where memory comes from that is allocated on a captured stream.
+    pool: PoolId,
+    /// Where the replays of what becomes of it are.
+    replays: Arc<Replays>,
+    state: Mutex<State>,
+    exec: Arc<ExecDevice>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    nodes: Vec<Node>,
+    branches: Branches,
+    /// By branch.
+    streams: Vec<Arc<StreamCore>>,
+    draws: Vec<Draws>,
+    /// Where the states of generators are at a replay.
+    arguments: Option<Arc<Segment>>,
+    /// What it failed by.
+    fault: Option<String>,
+    has_ended: bool,
+}
+
+/// What the captured fills take of one generator.
+#[derive(Clone, Debug)]
+pub(crate) struct Draws {
+    pub(crate) generator: Arc<GeneratorState>,
+    /// The draws of all of them, in whole blocks.
+    pub(crate) count: u64,
+}
+
+/// What was captured.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) draws: Vec<Draws>,
+    pub(crate) arguments: Option<Arc<Segment>>,
+    /// The numbers of the streams, by branch.
+    pub(crate) streams: Vec<u64>,
+    pub(crate) replays: Arc<Replays>,
+}
+
+/// A captured stream's part in its capture.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub(super) capture: Arc<Capture>,
+    pub(super) branch: usize,
+}
+
+/// A point of a stream: a ticket, or a place in a capture.
+#[derive(Clone, Debug)]
+pub(crate) enum Mark {
+    Queued(Ticket),
+    Captured(CapturedMark),
+}
+
+/// A point of a captured stream.
+#[derive(Clone, Debug)]
+pub(crate) struct CapturedMark {
+    capture: Weak<Capture>,
+    /// What comes before it.
+    clock: Clock,
+}
+
+impl Mark {
+    /// Whether nothing leads to it.
+    pub(crate) fn leads_nowhere(&self) -> bool {
+        matches!(self, Self::Queued(ticket) if ticket.leads_nowhere())
+    }
+
+    /// The ticket.
+    ///
+    /// # Errors
+    ///
+    /// `Capture` for a point of a capture: it is reached at each replay anew.
+    pub(crate) fn ticket(&self) -> Result<&Ticket> {
+        match self {
+            Self::Queued(ticket) => Ok(ticket),
+            Self::Captured(_) => Err(Error::new(
+                ErrorKind::Capture,
+                "the event was recorded in a graph capture, where it only orders what is captured; record \
+                 it again, behind the replay, to wait for it or to ask about it",
+            )),
+        }
+    }
+}
+
+impl Capture {
+    /// Begins a capture on a stream, whose commands so far are submitted.
+    ///
+    /// # Errors
+    ///
+    /// `Capture` if the stream is captured already.
+    pub(crate) fn begin(
+        stream: &Arc<StreamCore>,
+        pool: PoolId,
+        strictness: Strictness,
+        site: &'static Location<'static>,
+    ) -> Result<Arc<Self>> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        stream.check_not_captured()?;
+        stream.flush()?;
+        let capture = Arc::new(Self {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            strictness,
+            thread: thread::current().id(),
+            site,
+            pool,
+            replays: Arc::default(),
+            state: Mutex::default(),
+            exec: Arc::clone(&stream.exec),
+        });
+        stream.take_part(&capture, &Clock::default())?;
+        stream.exec.captures.add(&capture);
+        Ok(capture)
+    }
+
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub(crate) fn pool(&self) -> PoolId {
+        self.pool
+    }
+
+    pub(crate) fn replays(&self) -> &Arc<Replays> {
+        &self.replays
+    }
+
+    /// The device that it captures commands for.
+    pub(crate) fn device(&self) -> &Arc<Device> {
+        self.exec.device()
+    }
+
+    /// Where it began, in words.
+    pub(crate) fn place(&self) -> String {
+        format!("begun at {}", self.site)
+    }
+
+    /// Makes a stream one of those that are captured, behind what a clock says.
+    pub(super) fn join(&self, stream: Arc<StreamCore>, behind: &Clock) -> Result<usize> {
+        let mut state = self.state.lock();
+        state.check()?;
+        state.streams.push(stream);
+        Ok(state.branches.add(behind))
+    }
+
+    /// Puts what comes next on a branch behind what a clock says.
+    pub(super) fn merge(&self, branch: usize, clock: &Clock) -> Result<()> {
+        let mut state = self.state.lock();
+        state.check()?;
+        state.branches.merge(branch, clock);
+        Ok(())
+    }
+
+    /// A point behind all commands of a branch so far.
+    pub(super) fn mark(self: &Arc<Self>, branch: usize) -> CapturedMark {
+        CapturedMark {
+            capture: Arc::downgrade(self),
+            clock: self.state.lock().branches.clock(branch).clone(),
+        }
+    }
+
+    /// Keeps the commands of one call, all or none.
+    pub(super) fn keep<F: FnOnce(&mut Sink<'_>) -> Result<()>>(
+        self: &Arc<Self>,
+        branch: usize,
+        scope: Option<u64>,
+        steps: &mut [(&[Use], Option<F>)],
+    ) -> Result<()> {
+        // What is dropped where one fails is dropped with no lock of the capture's held.
+        let mut nodes = Vec::with_capacity(steps.len());
+        for (uses, record) in steps {
+            let mut node = Node::new(branch, scope, uses);
+            if let Some(record) = record.take() {
+                record(&mut Sink::Captured(&mut node, self))?;
+            }
+            nodes.push(node);
+        }
+        let mut state = self.state.lock();
+        state.check()?;
+        state.branches.advance(branch, nodes.len());
+        state.nodes.append(&mut nodes);
+        Ok(())
+    }
+
+    /// Takes draws of a generator at each replay: gives where its state is then, and how many come before.
+    ///
+    /// # Errors
+    ///
+    /// `LimitExceeded` for too many generators, and those of making memory.
+    pub(crate) fn draw(
+        &self,
+        generator: &Arc<GeneratorState>,
+        count: u64,
+    ) -> Result<(Arc<Segment>, u64, u64)> {
+        let mut state = self.state.lock();
+        state.check()?;
+        state.draw(self.device(), generator, count)
+    }
+
+    /// Fails the capture: it goes on, and says so at its end.
+    pub(crate) fn fail(&self, cause: &Error) {
+        let mut state = self.state.lock();
+        if state.fault.is_none() {
+            state.fault = Some(cause.to_string());
+        }
+    }
+
+    /// Fails it, as a captured stream is to wait for what is outside of it.
+    #[cold]
+    pub(super) fn fails_by_outside(&self, stream: u64) -> Error {
+        let error = Error::new(
+            ErrorKind::Capture,
+            format!(
+                "stream {stream} is captured, by the capture {}, and can't wait for a point outside of it; wait \
+                 for that before the capture begins, or on the stream that the graph is replayed on",
+                self.place()
+            ),
+        );
+        self.fail(&error);
+        error
+    }
+
+    /// Ends it: its streams queue commands again.
+    ///
+    /// # Errors
+    ///
+    /// `Capture` if it has failed, or streams were left that did not join again.
+    pub(crate) fn end(&self) -> Result<Taken> {
+        let state = self.detach();
+        if let Some(fault) = state.fault {
+            return Err(Error::new(
+                ErrorKind::Capture,
+                format!(
+                    "the capture {} has failed and gives no graph, as a call in it was refused: {fault}",
+                    self.place()
+                ),
+            ));
+        }
+        let streams: Vec<_> = state.streams.iter().map(|stream| stream.id()).collect();
+        let loose = state.branches.unjoined();
+        if !loose.is_empty() {
+            let loose: Vec<_> = loose.iter().map(|&branch| streams[branch]).collect();
+            return Err(unjoined(&loose, streams[0]));
+        }
+        Ok(Taken {
+            nodes: state.nodes,
+            draws: state.draws,
+            arguments: state.arguments,
+            streams,
+            replays: Arc::clone(&self.replays),
+        })
+    }
+
+    /// Ends it and forgets what it has.
+    pub(crate) fn abandon(&self) {
+        drop(self.detach());
+    }
+
+    /// Lets its streams go; gives what it has, to be dropped with no lock held.
+    fn detach(&self) -> State {
+        let mut state = self.state.lock();
+        let taken = core::mem::take(&mut *state);
+        state.has_ended = true;
+        drop(state);
+        for stream in &taken.streams {
+            stream.leave(self);
+        }
+        self.exec.captures.remove(self);
+        taken
+    }
+}
+
+impl State {
+    fn check(&self) -> Result<()> {
+        match self.has_ended {
+            false => Ok(()),
+            true => Err(ended()),
+        }
+    }
+
+    fn draw(
+        &mut self,
+        device: &Arc<Device>,
+        generator: &Arc<GeneratorState>,
+        count: u64,
+    ) -> Result<(Arc<Segment>, u64, u64)> {
+        let segment = match &self.arguments {
+            Some(segment) => Arc::clone(segment),
+            None => {
+                let segment = Segment::new(device, ARGUMENT_BYTES, MemoryRole::Device)?;
+                Arc::clone(self.arguments.insert(segment))
+            }
+        };
+        let known = self
+            .draws
+            .iter()
+            .position(|one| Arc::ptr_eq(&one.generator, generator));
+        let place = known.unwrap_or(self.draws.len());
+        let offset = STATE_BYTES * place as u64;
+        if offset >= ARGUMENT_BYTES {
+            return Err(too_many_generators());
+        }
+        if known.is_none() {
+            self.draws.push(Draws {
+                generator: Arc::clone(generator),
+                count: 0,
+            });
+        }
+        let draws = &mut self.draws[place];
+        let before = draws.count;
+        let blocks = count.checked_next_multiple_of(4);
+        draws.count = blocks
+            .and_then(|blocks| before.checked_add(blocks))
+            .ok_or_else(too_many_draws)?;
+        Ok((segment, offset, before))
+    }
+}
+
+impl StreamCore {
+    /// The capture that the stream takes part in.
+    pub(crate) fn capture(&self) -> Option<Arc<Capture>> {
+        if !self.is_captured() {
+            return None;
+        }
+        let state = self.state.lock();
+        state.part.as_ref().map(|part| Arc::clone(&part.capture))
+    }
+
+    /// Whether it takes part in one.
+    pub(crate) fn is_captured(&self) -> bool {
+        self.is_captured.load(Ordering::Acquire)
+    }
+
+    fn check_not_captured(&self) -> Result<()> {
+        match self.capture() {
+            None => Ok(()),
+            Some(capture) => Err(Error::new(
+                ErrorKind::Capture,
+                format!(
+                    "stream {} is captured already, by the capture {}; end that one first",
+                    self.id(),
+                    capture.place()
+                ),
+            )),
+        }
+    }
+
+    /// Has what is put on the stream captured from here on.
+    fn take_part(&self, capture: &Arc<Capture>, behind: &Clock) -> Result<()> {
+        let stream = self.strong().ok_or_else(ended)?;
+        let mut state = self.state.lock();
+        if state.part.is_some() {
+            drop(state);
+            return self.check_not_captured().and_then(|()| Err(ended()));
+        }
+        let branch = capture.join(stream, behind)?;
+        state.part = Some(Part {
+            capture: Arc::clone(capture),
+            branch,
+        });
+        self.is_captured.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Has what is put on the stream queued again.
+    fn leave(&self, capture: &Capture) {
+        let mut state = self.state.lock();
+        let is_of = |part: &Part| part.capture.id == capture.id;
+        let part = state.part.take_if(|part| is_of(part));
+        self.is_captured
+            .store(state.part.is_some(), Ordering::Release);
+        drop(state);
+        drop(part);
+    }
+
+    /// Has all commands to come wait for a point of a capture, and be captured too.
+    pub(super) fn wait_captured(&self, mark: &CapturedMark) -> Result<()> {
+        let capture = mark.capture.upgrade().ok_or_else(ended)?;
+        let part = self.state.lock().part.clone();
+        match part {
+            Some(part) if part.capture.id == capture.id => capture.merge(part.branch, &mark.clock),
+            Some(part) => {
+                let error = Error::new(
+                    ErrorKind::Capture,
+                    format!(
+                        "the event is of the capture {}, and stream {} is captured by another, {}; one \
+                         graph can't wait for a point inside of another",
+                        capture.place(),
+                        self.id(),
+                        part.capture.place()
+                    ),
+                );
+                part.capture.fail(&error);
+                Err(error)
+            }
+            None => {
+                self.flush()?;
+                self.take_part(&capture, &mark.clock)
+            }
+        }
+    }
+}
+
+/// What is recorded where nothing is: for steps without a command.
+pub(crate) type NoCommand = fn(&mut Sink<'_>) -> Result<()>;
+
+#[cold]
+fn ended() -> Error {
+    Error::new(
+        ErrorKind::Capture,
+        "the capture that this belongs to has ended; an event that was recorded in it only orders what \
+         was captured with it",
+    )
+}
+
+#[cold]
+fn unjoined(loose: &[u64], first: u64) -> Error {
+    let names: Vec<_> = loose.iter().map(|id| format!("stream {id}")).collect();
+    Error::new(
+        ErrorKind::Capture,
+        format!(
+            "the capture of stream {first} ended before what it had captured on {} was joined; call \
+             `wait_stream` on stream {first} for each of them before the end",
+            names.join(", ")
+        ),
+    )
+}
+
+#[cold]
+fn too_many_generators() -> Error {
+    let limit = ARGUMENT_BYTES / STATE_BYTES;
+    Error::new(
+        ErrorKind::LimitExceeded,
+        format!("a graph takes numbers of up to {limit} generators; capture the rest in another"),
+    )
+}
+
+#[cold]
+fn too_many_draws() -> Error {
+    Error::new(
+        ErrorKind::LimitExceeded,
+        "the graph would take more draws than a generator has",
+    )
+}
