@@ -17,11 +17,17 @@ layout(local_size_x = 64) in;
 
 layout(buffer_reference, buffer_reference_align = 4, std430) MEMORY buffer Words { uint word[]; };
 layout(buffer_reference, buffer_reference_align = 16, std430) MEMORY buffer Quads { uvec4 quad[]; };
+layout(buffer_reference, buffer_reference_align = 8, std430) readonly buffer State { uvec2 key; uvec2 first; };
+
+// Whether the seed and the counter's base are in memory, where a recorded launch finds others each time that it runs.
+layout(constant_id = 0) const bool FROM_MEMORY = false;
 
 layout(push_constant, std430) uniform Push {
     Words memory;
     // The same, where it starts at a multiple of 16 bytes.
     Quads quads;
+    // The memory of FROM_MEMORY: the seed, and what `first` is added to.
+    State state;
     // The seed.
     uvec2 key;
     // The counter of the first block.
@@ -41,9 +47,16 @@ uint block_index() {
 }
 
 uvec4 draws(uint index, uint subsequence) {
-    uint low = first.x + index;
-    uvec4 counter = uvec4(low, first.y + uint(low < index), subsequence, 0u);
     uvec2 k = key;
+    uvec2 block = first;
+    if (FROM_MEMORY) {
+        k = state.key;
+        uvec2 base = state.first;
+        block += base;
+        block.y += uint(block.x < base.x);
+    }
+    uint low = block.x + index;
+    uvec4 counter = uvec4(low, block.y + uint(low < index), subsequence, 0u);
     for (int i = 0; i < 10; i++) {
         uint high_a, low_a, high_b, low_b;
         umulExtended(0xD2511F53u, counter.x, high_a, low_a);

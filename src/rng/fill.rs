@@ -3,14 +3,14 @@
 use core::ops::RangeBounds;
 
 use super::element::{RandomFloat, RandomInteger, RandomTruth};
-use super::kernels::Kernel;
+use super::kernels::{FromMemory, Kernel};
 use super::parameters::{Bernoulli, IntegerRange, Normal};
 use super::philox::{high, low};
 use super::state::RngState;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::StreamCore;
 use crate::kernel::program::Program;
-use crate::kernel::value::MemoryArg;
+use crate::kernel::value::{Memory, MemoryArg};
 use crate::kernel::{Arg, Grid};
 use crate::mem::block::Range;
 
@@ -151,6 +151,46 @@ impl Fill {
         range: Range<'_>,
         state: &RngState,
     ) -> Result<()> {
+        let start = Start {
+            seed: state.seed(),
+            block: state.offset() / 4,
+            // The program does not look at it.
+            memory: MemoryArg::new(range.block, 0, 0, 0, 8),
+        };
+        self.launch_from(program, stream, range, &start)
+    }
+
+    /// Fills such a range with the numbers from a state on that is in memory by the time that the
+    /// launches run, as [`RngState::in_memory`] gives its bytes, and so many draws, a multiple of 4,
+    /// behind it.
+    ///
+    /// # Errors
+    ///
+    /// Those of the launches, which want 16 bytes of memory at a multiple of 8.
+    pub(crate) fn launch_from_memory(
+        &self,
+        program: &FromMemory,
+        stream: &StreamCore,
+        range: Range<'_>,
+        first_draw: u64,
+        state: Range<'_>,
+    ) -> Result<()> {
+        let address = state.segment.address() + state.start;
+        let start = Start {
+            seed: 0,
+            block: first_draw / 4,
+            memory: MemoryArg::new(state.block, address, state.start, state.len, 8),
+        };
+        self.launch_from(&program.0, stream, range, &start)
+    }
+
+    fn launch_from(
+        &self,
+        program: &Program,
+        stream: &StreamCore,
+        range: Range<'_>,
+        start: &Start<'_>,
+    ) -> Result<()> {
         let base = range.segment.address();
         for piece in self.pieces(range.start, range.len) {
             // Shaders that merge elements into words reach whole words.
@@ -162,11 +202,12 @@ impl Fill {
                 true => memory,
                 false => MemoryArg::new(range.block, 0, 0, 0, 4),
             };
-            let rest = self.push_constants(base, &piece, state);
+            let rest = self.push_constants(base, &piece, start);
             let grid = Grid::groups(groups(piece.blocks));
             let args = [
                 Arg::memory(memory),
                 Arg::memory(quads),
+                Arg::memory(start.memory),
                 Arg::bytes(rest.as_slice()),
             ];
             program.launch(stream, grid, &args)?;
@@ -197,21 +238,30 @@ impl Fill {
     }
 
     /// The push constants behind the addresses of the memory.
-    fn push_constants(&self, base: u64, piece: &Piece, state: &RngState) -> Bytes {
-        let counter = state.offset() / 4 + piece.first_block;
+    fn push_constants(&self, base: u64, piece: &Piece, from: &Start<'_>) -> Bytes {
+        let counter = from.block + piece.first_block;
         let len = piece.end - piece.start;
         let (count, start) = match self.element_bytes {
             size @ 1..4 => (len / size, piece.start % 4 / size),
             _ => (len / 4, u64::from(!self.is_aligned(base + piece.start))),
         };
         let mut bytes = Bytes::default();
-        bytes.push(&state.seed().to_le_bytes());
+        bytes.push(&from.seed.to_le_bytes());
         for word in [low(counter), high(counter), low(count), low(start)] {
             bytes.push(&word.to_le_bytes());
         }
         bytes.push(self.parameters.as_slice());
         bytes
     }
+}
+
+/// Where the numbers of a fill start.
+struct Start<'a> {
+    seed: u64,
+    /// The counter of the first block, or how far it is behind the one in memory.
+    block: u64,
+    /// What the shaders take as `state`.
+    memory: MemoryArg<'a, Memory>,
 }
 
 /// One launch of a fill.

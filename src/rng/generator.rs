@@ -15,15 +15,41 @@ use crate::error::Result;
 
 /// The state of one generator.
 #[derive(Debug)]
-pub(crate) struct GeneratorState(Mutex<RngState>);
+pub(crate) struct GeneratorState(Mutex<Current>);
+
+#[derive(Debug)]
+struct Current {
+    state: RngState,
+    /// How often it was set or taken from: states come again when seeds do, and this does not.
+    changes: u64,
+}
+
+impl Current {
+    fn change(&mut self, state: RngState) {
+        self.state = state;
+        self.changes += 1;
+    }
+}
+
+/// Draws that were taken, and may be given back, once.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    /// The state before them.
+    pub(crate) before: RngState,
+    /// The changes with this one.
+    changes: u64,
+}
 
 impl GeneratorState {
     pub(crate) fn new(seed: u64) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(RngState::from_parts(seed, 0))))
+        Arc::new(Self(Mutex::new(Current {
+            state: RngState::from_parts(seed, 0),
+            changes: 0,
+        })))
     }
 
     pub(crate) fn get(&self) -> RngState {
-        *self.0.lock()
+        self.0.lock().state
     }
 
     /// # Errors
@@ -31,12 +57,12 @@ impl GeneratorState {
     /// `InvalidArgument` unless its offset is a multiple of 4.
     pub(crate) fn set(&self, state: &RngState) -> Result<()> {
         check_offset(state.offset())?;
-        *self.0.lock() = *state;
+        self.0.lock().change(*state);
         Ok(())
     }
 
     pub(crate) fn seed(&self, seed: u64) {
-        *self.0.lock() = RngState::from_parts(seed, 0);
+        self.0.lock().change(RngState::from_parts(seed, 0));
     }
 
     /// Takes draws, rounded up to whole blocks, and gives the state before them. What several threads
@@ -46,10 +72,33 @@ impl GeneratorState {
     ///
     /// `LimitExceeded` if so many are not left; then none is taken.
     pub(crate) fn take(&self, draws: u64) -> Result<RngState> {
-        let mut state = self.0.lock();
-        let before = *state;
-        *state = before.advanced(draws)?;
-        Ok(before)
+        self.take_for_now(draws).map(|taken| taken.before)
+    }
+
+    /// Takes draws as [`take`](Self::take) does, which [`give_back`](Self::give_back) may undo.
+    ///
+    /// # Errors
+    ///
+    /// As [`take`](Self::take).
+    pub(crate) fn take_for_now(&self, draws: u64) -> Result<Taken> {
+        let mut current = self.0.lock();
+        let before = current.state;
+        current.change(before.advanced(draws)?);
+        let changes = current.changes;
+        Ok(Taken { before, changes })
+    }
+
+    /// Gives back draws that nobody has seen, unless the state was set or taken from since: then they
+    /// stay taken, and it says so with `false`. Of several, the last are to be given back first.
+    pub(crate) fn give_back(&self, taken: Taken) -> bool {
+        let mut current = self.0.lock();
+        let is_last = current.changes == taken.changes;
+        if is_last {
+            // As if they had not been taken, so that what was taken before can be given back too.
+            current.state = taken.before;
+            current.changes -= 1;
+        }
+        is_last
     }
 
     /// # Errors
@@ -57,8 +106,9 @@ impl GeneratorState {
     /// `InvalidArgument` unless the offset is a multiple of 4.
     pub(crate) fn set_offset(&self, offset: u64) -> Result<()> {
         check_offset(offset)?;
-        let mut state = self.0.lock();
-        *state = RngState::from_parts(state.seed(), offset);
+        let mut current = self.0.lock();
+        let seed = current.state.seed();
+        current.change(RngState::from_parts(seed, offset));
         Ok(())
     }
 }
@@ -222,6 +272,68 @@ mod tests {
         all.sort_unstable();
         assert!(all.into_iter().eq((0..4000).map(|fill| 8 * fill)));
         assert_eq!(generator.get(), RngState::from_parts(1, 32_000));
+    }
+
+    #[test]
+    fn what_threads_give_back_is_taken_again_or_by_nobody() {
+        let generator = GeneratorState::new(1);
+        let take = |thread: u64| -> Vec<u64> {
+            let mut kept = Vec::new();
+            for round in 0..2000 {
+                let taken = generator.take_for_now(5).unwrap();
+                let offset = taken.before.offset();
+                if (thread + round) % 3 > 0 || !generator.give_back(taken) {
+                    kept.push(offset);
+                }
+            }
+            kept
+        };
+        let mut all: Vec<u64> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4)
+                .map(|thread| scope.spawn(move || take(thread)))
+                .collect();
+            let kept = threads
+                .into_iter()
+                .flat_map(|thread| thread.join().unwrap());
+            kept.collect()
+        });
+        let kept = all.len() as u64;
+        all.sort_unstable();
+        assert!(all.into_iter().eq((0..kept).map(|fill| 8 * fill)));
+        assert_eq!(generator.get(), RngState::from_parts(1, 8 * kept));
+    }
+
+    #[test]
+    fn draws_stay_taken_once_the_state_was_changed() {
+        let generator = GeneratorState::new(1);
+        // Also to what it is already: whoever set it may have drawn, or be about to.
+        let after = RngState::from_parts(1, 8);
+        let changes: [&dyn Fn(); 4] = [
+            &|| generator.seed(1),
+            &|| generator.set(&after).unwrap(),
+            &|| generator.set_offset(8).unwrap(),
+            &|| drop(generator.take(0)),
+        ];
+        for change in changes {
+            generator.seed(1);
+            let taken = generator.take_for_now(8).unwrap();
+            change();
+            let changed = generator.get();
+            assert!(!generator.give_back(taken));
+            assert_eq!(generator.get(), changed);
+        }
+    }
+
+    #[test]
+    fn draws_are_given_back_from_the_last_on() {
+        let generator = GeneratorState::new(1);
+        let [first, second] = [3, 9].map(|draws| generator.take_for_now(draws).unwrap());
+        assert_eq!(generator.get().offset(), 16);
+        assert!(generator.give_back(second) && generator.give_back(first));
+        assert_eq!(generator.get().offset(), 0);
+        let [first, second] = [3, 9].map(|draws| generator.take_for_now(draws).unwrap());
+        assert!(!generator.give_back(first) && generator.give_back(second));
+        assert_eq!(generator.get().offset(), 4);
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //!
 //! The modules are this crate's own, and a test holds them to their sources in `shaders/`: valid for
 //! Vulkan 1.2, their loops end, and an invocation writes the words of its block alone, as far as the
-//! count goes that it is given. `fill` passes the count of the memory whose address it passes.
+//! count goes that it is given. `fill` passes the count of the memory whose address it passes. What is
+//! read beside are the 16 bytes of a state, by a [`FromMemory`] alone, which `fill` passes them to.
 #![allow(unsafe_code)]
 
 use std::path::Path;
@@ -17,6 +18,10 @@ use crate::kernel::program::Program;
 use crate::kernel::reflect::reflect;
 use crate::kernel::spirv::{Module, words_from_bytes};
 use crate::vk;
+use crate::vk::pipeline::Specialization;
+
+/// The specialization constant which says that seed and counter are in memory.
+const FROM_MEMORY: u32 = 0;
 
 macro_rules! kernels {
     ($($variant:ident = $name:literal),* $(,)?) => {
@@ -59,7 +64,18 @@ kernels! {
 
 /// Those of one opened device.
 #[derive(Debug, Default)]
-pub(crate) struct Kernels(Mutex<[Option<Arc<Program>>; Kernel::COUNT]>);
+pub(crate) struct Kernels {
+    pushed: Loaded,
+    from_memory: Loaded,
+}
+
+/// A program that takes seed and counter from memory, which [`Fill`](super::fill::Fill) alone launches.
+#[derive(Clone, Debug)]
+pub(crate) struct FromMemory(pub(super) Arc<Program>);
+
+/// The programs that were used, by kernel.
+#[derive(Debug, Default)]
+struct Loaded(Mutex<[Option<Arc<Program>>; Kernel::COUNT]>);
 
 impl Kernels {
     /// The program of a kernel on the device that these are of. A failure can be tried again.
@@ -68,26 +84,60 @@ impl Kernels {
     ///
     /// `Unsupported` if the device lacks a feature that it needs.
     pub(crate) fn program(&self, device: &Arc<vk::Device>, kernel: Kernel) -> Result<Arc<Program>> {
+        self.pushed.get(kernel, || load(device, kernel, false))
+    }
+
+    /// The same that takes seed and counter from memory.
+    ///
+    /// # Errors
+    ///
+    /// As [`program`](Self::program).
+    pub(crate) fn program_from_memory(
+        &self,
+        device: &Arc<vk::Device>,
+        kernel: Kernel,
+    ) -> Result<FromMemory> {
+        let program = self.from_memory.get(kernel, || load(device, kernel, true));
+        program.map(FromMemory)
+    }
+}
+
+impl Loaded {
+    fn get(&self, kernel: Kernel, load: impl FnOnce() -> Result<Program>) -> Result<Arc<Program>> {
         let mut all = self.0.lock();
         if let Some(program) = &all[kernel as usize] {
             return Ok(Arc::clone(program));
         }
-        let program = Arc::new(load(device, kernel)?);
+        let program = Arc::new(load()?);
         all[kernel as usize] = Some(Arc::clone(&program));
         Ok(program)
     }
 }
 
-fn load(device: &Arc<vk::Device>, kernel: Kernel) -> Result<Program> {
+fn load(device: &Arc<vk::Device>, kernel: Kernel, from_memory: bool) -> Result<Program> {
     let (name, bytes) = kernel.module();
     let words = words_from_bytes(bytes)?;
-    let interface = reflect(&Module::parse(&words)?, None, &[])?;
+    let bits = u64::from(from_memory);
+    let interface = reflect(&Module::parse(&words)?, None, &[(FROM_MEMORY, bits)])?;
+    let specialization = [Specialization {
+        id: FROM_MEMORY,
+        bits,
+        size_bytes: 4,
+    }];
     let plan = device.plan();
     check::check_program(&interface, &plan.limits, plan.features)
         .map_err(|error| error.context(name))?;
     // SAFETY: the module is this crate's own, as the top of the file says; the interface was read
     // from it.
-    unsafe { Program::new(device, &words, interface, Some(Path::new(name)), &[]) }
+    unsafe {
+        Program::new(
+            device,
+            &words,
+            interface,
+            Some(Path::new(name)),
+            &specialization,
+        )
+    }
 }
 
 #[cfg(test)]
@@ -110,7 +160,10 @@ mod tests {
             assert_eq!(interface.required_features, needed, "{name}");
             assert!(!interface.follows_stored_addresses, "{name}");
             assert!(interface.bindings.is_empty(), "{name}");
-            let memory = &interface.push_constants.as_ref().unwrap().members[0];
+            let [memory, _, state, ..] = &interface.push_constants.as_ref().unwrap().members[..]
+            else {
+                panic!("{name} takes no memory");
+            };
             let merges = matches!(kernel, Kernel::UniformF16 | Kernel::Bernoulli8);
             let access = if merges {
                 Access::ReadWrite
@@ -118,6 +171,7 @@ mod tests {
                 Access::Write
             };
             assert_eq!(memory.access, access, "{name}");
+            assert_eq!(state.access, Access::Read, "{name}");
         }
     }
 }

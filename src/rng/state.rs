@@ -65,6 +65,11 @@ impl RngState {
         (u128::from_le_bytes(self.0) >> 64) as u64
     }
 
+    /// What launches take from memory: the seed, then the counter of the next block.
+    pub(crate) const fn in_memory(&self) -> [u8; Self::LEN_BYTES] {
+        Self::from_parts(self.seed(), self.offset() / 4).0
+    }
+
     /// The state behind `draws` more, rounded up to whole blocks of four.
     ///
     /// # Errors
