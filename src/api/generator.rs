@@ -361,3 +361,7 @@ impl Stream {
         fill.launch(&program, &core, range, &state)
     }
 }
+
+#[cfg(test)]
+#[path = "generator_on_devices.rs"]
+mod on_devices;
