@@ -20,6 +20,7 @@ const _: () = {
     send_and_sync::<Error>();
     send_and_sync::<MemoryStats>();
     send_and_sync::<Generator>();
+    send_and_sync::<Graph>();
     send_and_sync::<Philox>();
     send_and_sync::<RngState>();
     send_and_sync::<MemPool>();
@@ -32,6 +33,7 @@ mod base;
 mod device;
 mod error;
 mod exec;
+mod graph;
 mod kernel;
 mod mem;
 mod rng;
@@ -43,8 +45,8 @@ pub use alloc::stats::{MemoryStats, MemoryStatsDelta, PoolStat, PoolStatDelta, S
 pub use alloc::{HistoryOptions, MemorySnapshot, PoolId};
 pub use api::surface::*;
 pub use api::{
-    Buffer, Download, Generator, Kernel, KernelBuilder, MemPool, PinnedBuffer, PinnedRead,
-    PinnedWrite, View,
+    Buffer, CaptureErrorMode, Download, Generator, Graph, GraphBuilder, Kernel, KernelBuilder,
+    MemPool, PinnedBuffer, PinnedRead, PinnedWrite, View,
 };
 pub use base::counters::Counters;
 pub use bytemuck::{self, Pod};

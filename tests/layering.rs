@@ -6,7 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The folders of `src/`, upper ones first. Each uses itself and those after it.
-const LAYERS: &[&str] = &["api", "runtime", "rng", "kernel", "mem", "exec", "vk"];
+const LAYERS: &[&str] = &[
+    "api", "runtime", "graph", "rng", "kernel", "mem", "exec", "vk",
+];
 
 /// Modules without a device in them: they are used at any level, and use only each other.
 const PURE: &[&str] = &[
@@ -14,9 +16,11 @@ const PURE: &[&str] = &[
     "base",
     "device",
     "error",
+    "exec::branches",
     "exec::elapsed",
     "exec::hazard",
     "exec::order",
+    "graph::plan",
     "kernel::interface",
     "kernel::scalar",
     "kernel::grid",

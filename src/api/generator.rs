@@ -10,6 +10,7 @@ use super::View;
 use super::stream::Whose;
 use crate::device::{Device, DeviceArg};
 use crate::error::Result;
+use crate::mem::Block;
 use crate::rng::fill::Fill;
 use crate::rng::generator::GeneratorState;
 use crate::rng::{RandomFloat, RandomInteger, RandomTruth, RngState, draws};
@@ -355,9 +356,22 @@ impl Stream {
         };
         fill.check(range)?;
         let (core, opened) = self.open()?;
+        let draws = draws(out.len(), fill.draws_each)?;
+        if let Some(capture) = core.capture() {
+            // Each replay takes the draws anew.
+            let program = opened
+                .random
+                .program_from_memory(&opened.device, fill.kernel)?;
+            let (segment, offset, first) = capture.draw(&generator.state, draws)?;
+            let states = Block::own(segment);
+            let Some(state) = states.range(offset, RngState::LEN_BYTES as u64) else {
+                return Ok(());
+            };
+            return fill.launch_from_memory(&program, &core, range, first, state);
+        }
         let program = opened.random.program(&opened.device, fill.kernel)?;
         // Last, so that a fill that can't be made takes no draws.
-        let state = generator.state.take(draws(out.len(), fill.draws_each)?)?;
+        let state = generator.state.take(draws)?;
         fill.launch(&program, &core, range, &state)
     }
 }

@@ -3,6 +3,7 @@
 mod buffer;
 mod event;
 mod generator;
+mod graph;
 mod kernel;
 pub(crate) mod memory;
 mod pinned;
@@ -14,6 +15,7 @@ mod view;
 
 pub use buffer::{Buffer, Download};
 pub use generator::Generator;
+pub use graph::{CaptureErrorMode, Graph, GraphBuilder};
 pub use kernel::{Kernel, KernelBuilder};
 pub use pinned::{PinnedBuffer, PinnedRead, PinnedWrite};
 pub use pool::MemPool;

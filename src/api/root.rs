@@ -52,6 +52,10 @@ impl StreamBodies for Stream {
         self.has_finished()
     }
 
+    fn is_capturing(&self) -> bool {
+        self.is_taken_up()
+    }
+
     fn synchronize(&self) -> Result<()> {
         self.wait(None).map(drop)
     }

@@ -257,6 +257,7 @@ pub(super) enum Whose {
     Pinned,
     Kernel,
     Generator,
+    Graph,
 }
 
 #[cold]
@@ -289,6 +290,7 @@ fn wrong_device(stream: &Slot, what: Whose, other: &Slot) -> Error {
             "generator",
             "make one with `Generator::new` for that device",
         ),
+        Whose::Graph => ("graph", "capture one on a stream of that device"),
     };
     let text = if stream.runtime_id() == other.runtime_id() {
         format!(

@@ -24,7 +24,7 @@ pub(crate) mod ticket;
 pub(crate) use capture::{Capture, Mark, NoCommand};
 pub(crate) use device::ExecDevice;
 pub(crate) use event::Time;
-pub(crate) use recording::{Outcome, Retained};
+pub(crate) use recording::Outcome;
 pub(crate) use replays::Replays;
 pub(crate) use sink::{Launch, Sink};
 pub(crate) use stream::StreamCore;

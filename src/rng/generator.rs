@@ -282,7 +282,7 @@ mod tests {
             for round in 0..2000 {
                 let taken = generator.take_for_now(5).unwrap();
                 let offset = taken.before.offset();
-                if (thread + round) % 3 > 0 || !generator.give_back(taken) {
+                if !(thread + round).is_multiple_of(3) || !generator.give_back(taken) {
                     kept.push(offset);
                 }
             }

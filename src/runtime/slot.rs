@@ -11,6 +11,7 @@ use crate::device::plan::Plan;
 use crate::device::{Device, DeviceCapability, MemoryInfo};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::ExecDevice;
+use crate::graph;
 use crate::kernel::indirect::Indirect;
 use crate::mem::pressure::Callbacks;
 use crate::mem::{DeviceHost, DeviceMemory, MemorySettings, Staging, Through};
@@ -43,6 +44,8 @@ pub(crate) struct Slot {
 pub(crate) struct Opened {
     /// The shaders that make random numbers.
     pub(crate) random: Kernels,
+    /// The pools that graphs hold.
+    pub(crate) graph_pools: graph::Pools,
     /// What checks the group counts of launches that take them from memory.
     pub(crate) indirect: Indirect,
     pub(crate) staging: Arc<Staging>,
@@ -165,6 +168,7 @@ impl Slot {
         let idle = (Arc::clone(&staging), Arc::clone(&host));
         Ok(Opened {
             random: Kernels::default(),
+            graph_pools: graph::Pools::default(),
             indirect: Indirect::new(&device),
             staging,
             host,
@@ -227,6 +231,15 @@ impl Slot {
         opened.exec.permit("synchronize")?;
         opened.device.counts().host_waits_asked.add(1);
         opened.exec.synchronize_and_tell()
+    }
+
+    /// Waits for all work of the device and gives all that is cached back, for a capture to begin.
+    #[track_caller]
+    pub(crate) fn settle(&self) -> Result<()> {
+        self.synchronize()?;
+        self.empty_cache()?;
+        self.shared.host.empty_cache();
+        Ok(())
     }
 
     /// What its device has done; zeros while it is not open.

@@ -1,10 +1,11 @@
 // @generated from spec/api.yaml by build.rs (codegen/). Change the spec, not this text.
 
 use core::time::Duration;
+use std::path::Path;
 
 use crate::{
-    Device, DeviceArg, DeviceCapability, DeviceIndexGuard, Event, MemPool, PoolId, Result, Runtime,
-    Stream,
+    Device, DeviceArg, DeviceCapability, DeviceIndexGuard, Event, Graph, MemPool, PoolId, Result,
+    Runtime, Stream,
 };
 
 pub use crate::api::root::with_device;
@@ -1771,12 +1772,309 @@ impl MemPool {
     }
 }
 
+/// What is written by hand for `Graph`: a body for each declared entry.
+pub(crate) trait GraphBodies {
+    #[track_caller]
+    fn capture_begin(&mut self) -> Result<()>;
+    #[track_caller]
+    fn capture_end(&mut self) -> Result<()>;
+    #[track_caller]
+    fn instantiate(&mut self) -> Result<()>;
+    #[track_caller]
+    fn replay(&self) -> Result<()>;
+    #[track_caller]
+    fn reset(&mut self) -> Result<()>;
+    fn pool(&self) -> PoolId;
+    fn enable_debug_mode(&mut self);
+    #[track_caller]
+    fn debug_dump(&self, path: &Path) -> Result<()>;
+}
+
+impl Graph {
+    /// Starts to capture the calling thread's current stream.
+    ///
+    /// What the stream has so far is submitted and runs; what is put on it from here on is captured,
+    /// until [`capture_end`](Self::capture_end). [`capture`](Self::capture) does both, and gives the capture
+    /// up on an error or a panic. [`capture_begin_on`](Self::capture_begin_on) names the stream.
+    ///
+    /// Another stream takes part once it waits for the captured one, or for an event of it
+    /// ([`Stream::wait_stream`], [`Stream::wait_event`]); it has to be waited for in turn before the
+    /// end. Nothing captured can wait for what is outside of the capture.
+    ///
+    /// In PyTorch: `torch.accelerator.Graph.capture_begin`. Any stream can be captured, the default
+    /// one too. What the mode `default` stands for, [`CaptureErrorMode`](crate::CaptureErrorMode)
+    /// says; pool and mode are the graph's, from its [builder](Self::builder) on.
+    ///
+    /// # Errors
+    ///
+    /// - [`Capture`](crate::ErrorKind::Capture): The graph captures or has captured already, or the
+    ///   stream is captured by another.
+    /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
+    /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
+    /// - [`DeviceLost`](crate::ErrorKind::DeviceLost): The device was lost; every later call that
+    ///   uses it says so too.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let mut graph = vkaccel::Graph::new();
+    /// graph.capture_begin()?;
+    /// let sevens = vkaccel::Buffer::<u32>::uninit(3)?;
+    /// sevens.fill(7)?;
+    /// graph.capture_end()?;
+    /// graph.replay()?;
+    /// assert_eq!(sevens.to_vec()?, [7, 7, 7]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "torch.accelerator.Graph.capture_begin")]
+    #[track_caller]
+    pub fn capture_begin(&mut self) -> Result<()> {
+        GraphBodies::capture_begin(self)
+    }
+
+    /// Ends the capture; the graph can be replayed then.
+    ///
+    /// Unless the graph was built with `keep_graph`, its commands are made now. Where it fails, the graph
+    /// is empty again, and all that it held is given back.
+    ///
+    /// In PyTorch: `torch.accelerator.Graph.capture_end`.
+    ///
+    /// # Errors
+    ///
+    /// - [`Capture`](crate::ErrorKind::Capture): The graph is not capturing, a call in the capture
+    ///   was refused, or streams took part that were not waited for again; the text names call and
+    ///   place, or the streams.
+    /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): Launches that were declared to be
+    ///   independent of each other are not; only builds with debug assertions look for that.
+    /// - [`OutOfMemory`](crate::ErrorKind::OutOfMemory): There is no memory for the commands.
+    /// - [`DeviceLost`](crate::ErrorKind::DeviceLost): The device was lost; every later call that
+    ///   uses it says so too.
+    /// - [`ShutDown`](crate::ErrorKind::ShutDown): The runtime that it began in was shut down.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let mut graph = vkaccel::Graph::new();
+    /// graph.capture_begin()?;
+    /// graph.capture_end()?;
+    /// assert!(graph.capture_end().is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "torch.accelerator.Graph.capture_end")]
+    #[track_caller]
+    pub fn capture_end(&mut self) -> Result<()> {
+        GraphBodies::capture_end(self)
+    }
+
+    /// Makes the commands of a graph that was built with `keep_graph`.
+    ///
+    /// The first replay does so if nothing else did. Replays under way keep the commands that they
+    /// began with.
+    ///
+    /// In PyTorch: `torch.accelerator.Graph.instantiate`.
+    ///
+    /// # Errors
+    ///
+    /// - [`Capture`](crate::ErrorKind::Capture): Nothing was captured, or the graph was built
+    ///   without `keep_graph`.
+    /// - [`OutOfMemory`](crate::ErrorKind::OutOfMemory): There is no memory for the commands.
+    /// - [`DeviceLost`](crate::ErrorKind::DeviceLost): The device was lost; every later call that
+    ///   uses it says so too.
+    /// - [`ShutDown`](crate::ErrorKind::ShutDown): The runtime that it was captured in was shut
+    ///   down.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let mut graph = vkaccel::Graph::builder().keep_graph(true).build();
+    /// graph.capture(|| Ok(()))?;
+    /// graph.instantiate()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "torch.accelerator.Graph.instantiate")]
+    #[track_caller]
+    pub fn instantiate(&mut self) -> Result<()> {
+        GraphBodies::instantiate(self)
+    }
+
+    /// Puts what was captured on the current stream of the graph's device, and submits it.
+    ///
+    /// It takes effect in order with what else is put on that stream, as one command; replays of
+    /// one graph, and of graphs that share a pool, take effect in the order of the calls on all
+    /// streams. The host does not wait. [`Stream::replay`] names the stream.
+    ///
+    /// In PyTorch: `torch.accelerator.Graph.replay`.
+    ///
+    /// # Errors
+    ///
+    /// - [`Capture`](crate::ErrorKind::Capture): Nothing was captured, or the capture has not
+    ///   ended.
+    /// - [`NotPermitted`](crate::ErrorKind::NotPermitted): The stream is captured itself.
+    /// - [`HostBusy`](crate::ErrorKind::HostBusy): The host holds pinned memory that the graph
+    ///   copies from or to.
+    /// - [`LimitExceeded`](crate::ErrorKind::LimitExceeded): A generator has not so many draws
+    ///   left.
+    /// - [`OutOfMemory`](crate::ErrorKind::OutOfMemory): There is no memory for the commands.
+    /// - [`DeviceLost`](crate::ErrorKind::DeviceLost): The device was lost; every later call that
+    ///   uses it says so too.
+    /// - [`ShutDown`](crate::ErrorKind::ShutDown): The runtime that it was captured in was shut
+    ///   down.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let counter = vkaccel::Buffer::<u32>::zeroed(1)?;
+    /// let mut graph = vkaccel::Graph::new();
+    /// graph.capture(|| counter.fill(5))?;
+    /// assert_eq!(counter.to_vec()?, [0]);
+    /// graph.replay()?;
+    /// assert_eq!(counter.to_vec()?, [5]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "torch.accelerator.Graph.replay")]
+    #[track_caller]
+    pub fn replay(&self) -> Result<()> {
+        GraphBodies::replay(self)
+    }
+
+    /// Forgets what was captured, so that the graph can capture anew.
+    ///
+    /// Gives up a capture under way. Replays under way run to their end. Memory of the graph's pool is
+    /// cached from then on, as far as no buffer and no other graph has it.
+    ///
+    /// In PyTorch: `torch.accelerator.Graph.reset`.
+    ///
+    /// # Errors
+    ///
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let mut graph = vkaccel::Graph::new();
+    /// graph.capture(|| Ok(()))?;
+    /// graph.reset()?;
+    /// assert!(graph.replay().is_err());
+    /// graph.capture(|| Ok(()))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "torch.accelerator.Graph.reset")]
+    #[track_caller]
+    pub fn reset(&mut self) -> Result<()> {
+        GraphBodies::reset(self)
+    }
+
+    /// What the pool is called that memory allocated in the capture lies in.
+    ///
+    /// A graph that is built with the same id, or told so by [`set_pool`](Self::set_pool), shares the memory:
+    /// their replays then run one after the other.
+    ///
+    /// In PyTorch: `torch.accelerator.Graph.pool`. A graph has it from the start, not only after
+    /// its capture.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// let first = vkaccel::Graph::new();
+    /// let second = vkaccel::Graph::builder().pool(first.pool()).build();
+    /// assert_eq!(first.pool(), second.pool());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "torch.accelerator.Graph.pool")]
+    pub fn pool(&self) -> PoolId {
+        GraphBodies::pool(self)
+    }
+
+    /// Lets [`debug_dump`](Self::debug_dump) write what is captured from then on.
+    ///
+    /// In PyTorch: `torch.accelerator.Graph.enable_debug_mode`.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// let mut graph = vkaccel::Graph::new();
+    /// graph.enable_debug_mode();
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "torch.accelerator.Graph.enable_debug_mode")]
+    pub fn enable_debug_mode(&mut self) {
+        GraphBodies::enable_debug_mode(self)
+    }
+
+    /// Writes the graph to a file in the language of graphviz.
+    ///
+    /// The nodes are the calls, with kernels, grids and sizes, grouped by stream; an edge says which
+    /// memory has one wait for another. `dot -Tsvg` draws it.
+    ///
+    /// In PyTorch: `torch.accelerator.Graph.debug_dump`.
+    ///
+    /// # Errors
+    ///
+    /// - [`Capture`](crate::ErrorKind::Capture): Nothing was captured, or without
+    ///   [`enable_debug_mode`](Self::enable_debug_mode).
+    /// - [`Io`](crate::ErrorKind::Io): The file can't be written.
+    /// - [`ShutDown`](crate::ErrorKind::ShutDown): The runtime that it was captured in was shut
+    ///   down.
+    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
+    ///   that had opened a device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let path = std::env::temp_dir().join("vkaccel_graph_example.dot");
+    /// let mut graph = vkaccel::Graph::new();
+    /// graph.enable_debug_mode();
+    /// graph.capture(|| vkaccel::Buffer::<u32>::zeroed(3))?;
+    /// graph.debug_dump(&path)?;
+    /// assert!(std::fs::read_to_string(&path).is_ok_and(|text| text.starts_with("digraph")));
+    /// # std::fs::remove_file(path).ok();
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "torch.accelerator.Graph.debug_dump")]
+    #[track_caller]
+    pub fn debug_dump(&self, path: impl AsRef<Path>) -> Result<()> {
+        GraphBodies::debug_dump(self, path.as_ref())
+    }
+}
+
 /// What is written by hand for `Stream`: a body for each declared entry.
 pub(crate) trait StreamBodies {
     #[track_caller]
     fn query(&self) -> Result<bool>;
     #[track_caller]
     fn synchronize(&self) -> Result<()>;
+    fn is_capturing(&self) -> bool;
     #[track_caller]
     fn record_event(&self) -> Result<Event>;
     #[track_caller]
@@ -1845,6 +2143,30 @@ impl Stream {
     #[track_caller]
     pub fn synchronize(&self) -> Result<()> {
         StreamBodies::synchronize(self)
+    }
+
+    /// Whether what is put on the stream is captured by a [`Graph`].
+    ///
+    /// `false` too where the runtime can't be used.
+    ///
+    /// In PyTorch: `torch.Stream.is_capturing`.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # fn main() -> vkaccel::Result<()> {
+    /// let stream = vkaccel::Stream::new(None)?;
+    /// assert!(!stream.is_capturing());
+    /// vkaccel::Graph::new().capture_on(&stream, || {
+    ///     assert!(stream.is_capturing());
+    ///     Ok(())
+    /// })?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "torch.Stream.is_capturing")]
+    pub fn is_capturing(&self) -> bool {
+        StreamBodies::is_capturing(self)
     }
 
     /// Gives a new event behind all work put on the stream so far.

@@ -59,7 +59,7 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
-    pub(super) const fn union(self, other: Self) -> Self {
+    pub(crate) const fn union(self, other: Self) -> Self {
         Self {
             reads: self.reads.union(other.reads),
             writes: self.writes.union(other.writes),
@@ -156,7 +156,7 @@ impl Use {
         self.segment == other.segment && self.lo.max(other.lo) < self.hi.min(other.hi)
     }
 
-    pub(super) fn conflicts(&self, other: &Self) -> bool {
+    pub(crate) fn conflicts(&self, other: &Self) -> bool {
         self.overlaps(other) && !(self.scope.writes.is_empty() && other.scope.writes.is_empty())
     }
 

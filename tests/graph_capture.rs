@@ -1,0 +1,460 @@
+//! Promises of captures: what they forbid and to whom, and that one that fails leaves nothing behind.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    clippy::redundant_closure,
+    reason = "a test may panic anywhere, its numbers are small, and a closure is the place of its call"
+)]
+
+mod support;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use support::kernels::chosen as kernel;
+use support::on_each_device;
+use vkaccel::{
+    Buffer, CaptureErrorMode, Details, Error, ErrorKind, Generator, Graph, Grid, MemPool,
+    PinnedBuffer, Result, Runtime, Stream, current_stream, memory,
+};
+
+/// Doubles 1, 2, 3 by a graph of its own.
+fn a_good_graph_works(stream: &Stream) {
+    let words = stream.upload(&[1u32, 2, 3]).unwrap();
+    let mut graph = Graph::new();
+    let captured = graph.capture_on(stream, || {
+        assert!(stream.is_capturing());
+        stream.launch(&kernel("affine"), Grid::elements(3), (&words, 2, 0, 3))
+    });
+    captured.unwrap();
+    assert!(!stream.is_capturing());
+    stream.replay(&graph).unwrap();
+    assert_eq!(stream.to_vec(&words).unwrap(), [2, 4, 6]);
+}
+
+/// What the allocator and the thread look like between captures.
+fn state() -> (u64, u64, u64, vkaccel::Device, Stream, Vec<u8>) {
+    memory::empty_cache().unwrap();
+    let stats = memory::memory_stats(None).unwrap();
+    let generator = vkaccel::random::get_rng_state(None).unwrap();
+    (
+        stats.reserved_bytes.all.current,
+        stats.segment.all.current,
+        stats.allocated_bytes.all.current,
+        vkaccel::Device::new(vkaccel::current_device_index().unwrap() as u32),
+        current_stream(None).unwrap(),
+        generator.as_bytes().to_vec(),
+    )
+}
+
+/// What goes in a capture before it fails.
+fn record_something(stream: &Stream) -> Result<Buffer<u32>> {
+    let words = stream.uninit::<u32>(1 << 20)?;
+    stream.fill(&words, 1)?;
+    Generator::default_of(None)?.fill_bits(&words)?;
+    stream.launch(&kernel("affine"), Grid::elements(64), (&words, 2, 0, 64))?;
+    Ok(words)
+}
+
+#[test]
+fn a_capture_that_fails_leaves_all_as_it_was() {
+    on_each_device("a_capture_that_fails", |_| {
+        let stream = current_stream(None).unwrap();
+        let side = Stream::new(0).unwrap();
+        a_good_graph_works(&stream);
+        let before = state();
+        type Failure = (&'static str, Box<dyn Fn(&mut Graph)>);
+        let failures: Vec<Failure> = vec![
+            (
+                "a refused call",
+                Box::new(|graph| {
+                    graph.capture_begin().unwrap();
+                    record_something(&current_stream(None).unwrap()).unwrap();
+                    let error = vkaccel::synchronize(None).unwrap_err();
+                    assert_eq!(error.kind(), ErrorKind::NotPermitted);
+                    let error = graph.capture_end().unwrap_err();
+                    assert_eq!(error.kind(), ErrorKind::Capture);
+                    assert!(error.to_string().contains("synchronize"), "{error}");
+                    assert_eq!(graph.replay().unwrap_err().kind(), ErrorKind::Capture);
+                }),
+            ),
+            (
+                "given up",
+                Box::new(|graph| {
+                    graph.capture_begin().unwrap();
+                    drop(record_something(&current_stream(None).unwrap()).unwrap());
+                }),
+            ),
+            (
+                "an error of the program's",
+                Box::new(|graph| {
+                    let error = graph.capture(|| {
+                        record_something(&current_stream(None)?)?;
+                        Buffer::from_slice(&[1u8])?.cast::<u32>()
+                    });
+                    assert_eq!(error.unwrap_err().kind(), ErrorKind::InvalidArgument);
+                }),
+            ),
+            (
+                "a panic",
+                Box::new(|graph| {
+                    let panicked = catch_unwind(AssertUnwindSafe(|| {
+                        graph.capture(|| -> Result<()> {
+                            let _words = record_something(&current_stream(None)?)?;
+                            panic!("on purpose")
+                        })
+                    }));
+                    assert!(panicked.is_err());
+                }),
+            ),
+            (
+                "a stream that was not joined",
+                Box::new(move |graph| {
+                    let stream = current_stream(None).unwrap();
+                    let error = graph.capture(|| {
+                        side.wait_stream(&stream)?;
+                        record_something(&side)
+                    });
+                    let error = error.map(drop).unwrap_err();
+                    assert_eq!(error.kind(), ErrorKind::Capture);
+                    let text = error.to_string();
+                    assert!(text.contains(&format!("stream {}", side.id())), "{text}");
+                    assert!(!side.is_capturing());
+                    side.synchronize().unwrap();
+                }),
+            ),
+            (
+                "reset",
+                Box::new(|graph| {
+                    graph.capture_begin().unwrap();
+                    record_something(&current_stream(None).unwrap()).unwrap();
+                    graph.reset().unwrap();
+                }),
+            ),
+        ];
+        for (name, fail) in failures {
+            let mut graph = Graph::new();
+            fail(&mut graph);
+            drop(graph);
+            assert!(!stream.is_capturing(), "{name}");
+            stream.synchronize().unwrap();
+            assert_eq!(state(), before, "{name}");
+            a_good_graph_works(&stream);
+            assert_eq!(state(), before, "{name}");
+        }
+    });
+}
+
+type Wait = Box<dyn Fn() -> Result<()> + Send + Sync>;
+
+/// Calls that wait for the device on the host, by name.
+fn waits(stream: &Stream) -> Vec<(&'static str, Wait)> {
+    let other = stream.clone();
+    let words = stream.upload(&[1u32; 3]).unwrap();
+    let (event, timed) = (stream.record_event().unwrap(), stream.clone());
+    let pinned = PinnedBuffer::<u32>::new_on(0, 3).unwrap();
+    let download = stream.read_async(&words).unwrap();
+    let download = std::sync::Mutex::new(Some(download));
+    let second = pinned.clone();
+    stream.synchronize().unwrap();
+    vec![
+        ("synchronize", Box::new(|| vkaccel::synchronize(0))),
+        ("Stream::synchronize", Box::new(move || other.synchronize())),
+        (
+            "Stream::synchronize",
+            Box::new(move || {
+                let time = core::time::Duration::ZERO;
+                timed.synchronize_timeout(time).map(drop)
+            }),
+        ),
+        ("Event::synchronize", Box::new(move || event.synchronize())),
+        ("Stream::read", Box::new(move || words.to_vec().map(drop))),
+        (
+            "PinnedBuffer::read",
+            Box::new(move || pinned.read().map(drop)),
+        ),
+        (
+            "PinnedBuffer::write",
+            Box::new(move || second.write().map(drop)),
+        ),
+        (
+            "Download::wait",
+            Box::new(move || match download.lock().unwrap().take() {
+                Some(download) => download.wait().map(drop),
+                None => Ok(()),
+            }),
+        ),
+        ("empty_cache", Box::new(|| memory::empty_cache())),
+        ("empty_host_cache", Box::new(|| memory::empty_host_cache())),
+    ]
+}
+
+fn is_refusal(error: &Error, call: &str) -> bool {
+    let file = "graph_capture.rs";
+    error.kind() == ErrorKind::NotPermitted
+        && error.to_string().contains(call)
+        && matches!(error.details(), Some(Details::Capture { call: named, call_site, capture_site, .. })
+            if named == call && call_site.contains(file) && capture_site.contains(file))
+}
+
+#[test]
+fn waits_are_refused_by_mode_and_thread() {
+    on_each_device("waits_are_refused", |_| {
+        let captured = Stream::new(0).unwrap();
+        let runtime = Runtime::current();
+        use CaptureErrorMode::{Default, Global, Relaxed, ThreadLocal};
+        for (mode, own, others) in [
+            (Default, true, false),
+            (ThreadLocal, true, false),
+            (Global, true, true),
+            (Relaxed, false, false),
+        ] {
+            for from_another in [false, true] {
+                let stream = Stream::new(0).unwrap();
+                for (call, wait) in waits(&stream) {
+                    let mut graph = Graph::builder().capture_error_mode(mode).build();
+                    graph.capture_begin_on(&captured).unwrap();
+                    let result = match from_another {
+                        false => wait(),
+                        true => std::thread::scope(|scope| {
+                            let thread = scope.spawn(|| {
+                                let _entered = runtime.enter();
+                                wait()
+                            });
+                            thread.join().unwrap()
+                        }),
+                    };
+                    let is_refused = if from_another { others } else { own };
+                    match result {
+                        Err(error) => {
+                            assert!(
+                                is_refused && is_refusal(&error, call),
+                                "{mode:?}: {error:?}"
+                            );
+                        }
+                        Ok(()) => assert!(!is_refused, "{call} in {mode:?}"),
+                    }
+                    // Only its own thread's calls fail it.
+                    let ended = graph.capture_end();
+                    assert_eq!(ended.is_err(), own && !from_another, "{call} in {mode:?}");
+                }
+            }
+        }
+        a_good_graph_works(&captured);
+    });
+}
+
+#[test]
+fn a_captured_stream_is_not_waited_for_in_any_mode() {
+    on_each_device("a_captured_stream_is_not_waited_for", |_| {
+        let stream = Stream::new(0).unwrap();
+        let words = stream.upload(&[1u32; 3]).unwrap();
+        type Call = (&'static str, fn(&Stream, &Buffer<u32>) -> Result<()>);
+        let calls: [Call; 6] = [
+            ("Stream::synchronize", |stream, _| stream.synchronize()),
+            ("Stream::query", |stream, _| stream.query().map(drop)),
+            ("Stream::read", |stream, words| {
+                stream.to_vec(words).map(drop)
+            }),
+            ("Stream::read_async", |stream, words| {
+                stream.read_async(words).map(drop)
+            }),
+            ("Stream::add_callback", |stream, _| {
+                stream.add_callback(|| {})
+            }),
+            ("Graph::replay", |stream, words| {
+                let other = Stream::new(0)?;
+                let mut graph = Graph::new();
+                graph.capture_begin_on(&other)?;
+                other.fill(words, 1)?;
+                graph.capture_end()?;
+                stream.replay(&graph)
+            }),
+        ];
+        for (name, call) in calls {
+            let mode = CaptureErrorMode::Relaxed;
+            let mut graph = Graph::builder().capture_error_mode(mode).build();
+            graph.capture_begin_on(&stream).unwrap();
+            let error = call(&stream, &words).unwrap_err();
+            assert!(is_refusal(&error, name), "{error:?}");
+            let error = graph.capture_end().unwrap_err();
+            assert!(error.to_string().contains(name), "{error}");
+        }
+        a_good_graph_works(&stream);
+    });
+}
+
+#[test]
+fn memory_from_the_driver_is_refused_outside_of_the_capture_alone() {
+    on_each_device("memory_from_the_driver", |_| {
+        let (captured, outside) = (Stream::new(0).unwrap(), Stream::new(0).unwrap());
+        // What is cached for this stream may be had.
+        drop(outside.uninit::<u32>(1000).unwrap());
+        let take = |len| outside.uninit::<u32>(len).map(drop);
+        let mut graph = Graph::new();
+        graph.capture_begin_on(&captured).unwrap();
+        drop(captured.uninit::<u32>(3 << 20).unwrap());
+        take(1000).unwrap();
+        let error = take(5 << 20).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotPermitted);
+        assert!(matches!(error.details(), Some(Details::Capture { .. })));
+        assert!(graph.capture_end().is_err());
+        take(5 << 20).unwrap();
+
+        let relaxed = CaptureErrorMode::Relaxed;
+        let mut graph = Graph::builder().capture_error_mode(relaxed).build();
+        let taken = graph.capture_on(&captured, || take(7 << 20));
+        taken.unwrap();
+
+        // Other threads' memory comes from where it always does.
+        let runtime = Runtime::current();
+        let mut graph = Graph::new();
+        graph.capture_begin_on(&captured).unwrap();
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                let _entered = runtime.enter();
+                take(9 << 20).unwrap();
+                memory::private_pool_bytes(None).unwrap()
+            });
+            let private = thread.join().unwrap();
+            assert!(private.iter().all(|(_, bytes)| *bytes == 0));
+        });
+        graph.capture_end().unwrap();
+        a_good_graph_works(&captured);
+    });
+}
+
+#[test]
+fn a_stream_is_captured_once_at_a_time() {
+    on_each_device("a_stream_is_captured_once", |_| {
+        let (one, other) = (Stream::new(0).unwrap(), Stream::new(0).unwrap());
+        let (mut first, mut second) = (Graph::new(), Graph::new());
+        first.capture_begin_on(&one).unwrap();
+        for error in [
+            second.capture_begin_on(&one).unwrap_err(),
+            first.capture_begin_on(&other).unwrap_err(),
+            first.replay().unwrap_err(),
+            second.capture_end().unwrap_err(),
+        ] {
+            assert_eq!(error.kind(), ErrorKind::Capture, "{error}");
+        }
+        second.capture_begin_on(&other).unwrap();
+        // A stream can't be of two captures.
+        let error = other.wait_stream(&one).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Capture);
+        assert!(second.capture_end().is_err());
+        first.capture_end().unwrap();
+        a_good_graph_works(&one);
+        a_good_graph_works(&other);
+    });
+}
+
+#[test]
+fn pool_and_mode_are_chosen_anew_for_each_capture() {
+    on_each_device("pool_and_mode_are_chosen", |_| {
+        let stream = current_stream(None).unwrap();
+        let pool = MemPool::new(None).unwrap();
+        let mut graph = Graph::new();
+        let own = graph.pool();
+        for id in [None, Some(pool.id()), None] {
+            graph.set_pool(id);
+            graph.set_capture_error_mode(CaptureErrorMode::Relaxed);
+            assert_eq!(graph.pool(), id.unwrap_or(own));
+            let words = graph.capture(|| {
+                vkaccel::Stream::new(None)?.synchronize()?;
+                stream.zeroed::<u32>(1000)
+            });
+            let bytes = memory::private_pool_bytes(None).unwrap();
+            assert_eq!(bytes, [(id.unwrap_or(own), 2 << 20)]);
+            drop(words);
+            graph.reset().unwrap();
+            memory::empty_cache().unwrap();
+            assert!(memory::private_pool_bytes(None).unwrap().is_empty());
+        }
+    });
+}
+
+#[test]
+fn each_replay_draws_what_calls_would_have_drawn() {
+    on_each_device("each_replay_draws", |_| {
+        let stream = current_stream(None).unwrap();
+        let side = Stream::new(0).unwrap();
+        let generators = [1, 2].map(|seed| Generator::new(seed, None).unwrap());
+        let default = Generator::default_of(None).unwrap();
+        let buffers = [(); 4].map(|()| stream.zeroed::<u32>(1003).unwrap());
+        let floats = stream.zeroed::<f32>(77).unwrap();
+        stream.synchronize().unwrap();
+        let draw = || -> Result<()> {
+            stream.fill_bits(&generators[0], &buffers[0])?;
+            side.wait_stream(&stream)?;
+            side.fill_bits(&generators[1], &buffers[1])?;
+            side.fill_integers(&generators[0], &buffers[2], 5..=99)?;
+            stream.wait_stream(&side)?;
+            stream.fill_normal(&default, &floats, 0.0, 1.0)?;
+            stream.fill_bits(&generators[0], buffers[3].view(1..)?)
+        };
+        let seen = || {
+            let words: Vec<_> = buffers.iter().map(|one| one.to_vec().unwrap()).collect();
+            (
+                words,
+                bytemuck::cast_vec::<f32, u32>(floats.to_vec().unwrap()),
+            )
+        };
+        let states = || [&generators[0], &generators[1], &default].map(|one| one.state().unwrap());
+        let set = |to: &[vkaccel::RngState; 3]| {
+            for (generator, state) in [&generators[0], &generators[1], &default].iter().zip(to) {
+                generator.set_state(state).unwrap();
+            }
+        };
+        let begin = states();
+        let mut graph = Graph::new();
+        graph.capture(draw).unwrap();
+        assert_eq!(states(), begin, "a capture draws nothing");
+        let mut all = Vec::new();
+        for _ in 0..4 {
+            graph.replay().unwrap();
+            all.push((seen(), states()));
+        }
+        set(&begin);
+        for (numbers, after) in &all {
+            draw().unwrap();
+            side.synchronize().unwrap();
+            assert_eq!(states(), *after);
+            assert!(seen() == *numbers);
+        }
+        assert!(all[0].0 != all[1].0);
+        // A seed between two replays counts for the next one.
+        set(&begin);
+        graph.replay().unwrap();
+        assert!(seen() == all[0].0);
+    });
+}
+
+#[test]
+fn a_replay_that_is_refused_draws_nothing() {
+    on_each_device("a_replay_that_is_refused", |_| {
+        let stream = current_stream(None).unwrap();
+        let generator = Generator::new(3, None).unwrap();
+        let words = stream.zeroed::<u32>(64).unwrap();
+        let target = PinnedBuffer::<u32>::new(64).unwrap();
+        let mut graph = Graph::new();
+        let captured = graph.capture(|| {
+            generator.fill_bits(&words)?;
+            words.copy_to_pinned(&target)
+        });
+        captured.unwrap();
+        let before = generator.state().unwrap();
+        let lent = target.read().unwrap();
+        assert_eq!(graph.replay().unwrap_err().kind(), ErrorKind::HostBusy);
+        drop(lent);
+        assert_eq!(generator.state().unwrap(), before);
+        generator.set_offset(u64::MAX - 3).unwrap();
+        let before = generator.state().unwrap();
+        assert_eq!(graph.replay().unwrap_err().kind(), ErrorKind::LimitExceeded);
+        assert_eq!(generator.state().unwrap(), before);
+        generator.set_offset(0).unwrap();
+        graph.replay().unwrap();
+        assert_eq!(generator.state().unwrap().offset(), 64);
+        assert_eq!(*target.read().unwrap(), words.to_vec().unwrap());
+    });
+}
