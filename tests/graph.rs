@@ -652,3 +652,23 @@ fn an_event_of_a_capture_orders_nothing_outside_of_it() {
         inside.synchronize().unwrap();
     });
 }
+
+#[test]
+fn a_graph_keeps_what_a_captured_stream_was_said_to_use() {
+    on_each_device("a_graph_keeps_what_was_said", |_| {
+        let stream = Stream::new(0).unwrap();
+        let words = stream.zeroed::<u32>(1000).unwrap();
+        stream.synchronize().unwrap();
+        let mut graph = Graph::new();
+        graph
+            .capture_on(&stream, || words.record_stream(&stream))
+            .unwrap();
+        let allocated = memory::memory_allocated(None).unwrap();
+        drop(words);
+        assert_eq!(memory::memory_allocated(None).unwrap(), allocated);
+        stream.replay(&graph).unwrap();
+        drop(graph);
+        stream.synchronize().unwrap();
+        assert_eq!(memory::memory_allocated(None).unwrap(), 0);
+    });
+}

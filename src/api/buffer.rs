@@ -183,7 +183,8 @@ impl<T: Pod> Buffer<T> {
     ///
     /// Once the buffer is dropped, its memory is not used for anything else before what the stream holds
     /// by then has finished. Launches and copies on any stream say so by themselves; this is for kernels
-    /// that reach the memory through an address that no launch names. It is torch's `record_stream`.
+    /// that reach the memory through an address that no launch names. On a stream that a graph captures, the
+    /// graph keeps the memory. It is torch's `record_stream`.
     ///
     /// # Errors
     ///

@@ -238,6 +238,9 @@ impl Stream {
     pub(super) fn record_use<T: Pod>(&self, buffer: &Buffer<T>) -> Result<()> {
         self.check_device(Whose::Buffer, buffer.slot())?;
         let (core, _opened) = self.open()?;
+        if core.is_captured() {
+            return buffer.block().keep_for_graph(&core);
+        }
         buffer.block().record_stream(&core);
         Ok(())
     }

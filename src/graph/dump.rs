@@ -67,7 +67,7 @@ fn label(number: usize, node: &Node) -> String {
             },
         });
     }
-    if node.commands.is_empty() {
+    if node.commands.is_empty() && !node.uses.is_empty() {
         lines.push("seen by the host".to_owned());
     }
     lines.join("\n")

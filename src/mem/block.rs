@@ -143,6 +143,15 @@ impl Block {
         }
     }
 
+    /// Has the graph that a stream is captured for keep the memory.
+    pub(crate) fn keep_for_graph(&self, stream: &StreamCore) -> Result<()> {
+        let kept = stream.record(&[], |sink| {
+            self.captured_in(sink);
+            Ok(())
+        });
+        kept.map(drop)
+    }
+
     /// Keeps other threads from copying to or from the memory, where the host reaches it.
     pub(super) fn host_access(&self) -> Option<MutexGuard<'_, ()>> {
         self.held().map(|held| held.host.lock())

@@ -163,11 +163,19 @@ impl Planner {
         Barrier::ALL
     }
 
-    /// Forgets everything behind a barrier between all, and lists what was done since.
+    /// Forgets everything behind a barrier between all, and lists what was done since, in ranges that do not
+    /// overlap.
     pub(crate) fn replace(&mut self, uses: &[Use]) {
         self.clear();
         for use_ in uses.iter().filter(|use_| use_.is_listed()) {
-            self.list(use_, 0);
+            self.since = self.since.union(use_.scope);
+            match self.listed.get_mut(self.listed_len) {
+                Some(slot) => {
+                    *slot = *use_;
+                    self.listed_len += 1;
+                }
+                None => self.spilled = true,
+            }
         }
         self.split_scope();
     }
