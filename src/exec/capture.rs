@@ -6,17 +6,17 @@
 //! the calls, in which each finds done what it may build on.
 
 use core::panic::Location;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
 use std::thread::{self, ThreadId};
 
 use super::branches::{Branches, Clock};
 use super::device::ExecDevice;
 use super::node::Node;
+use super::part::{CapturedMark, ended};
 use super::replays::Replays;
 use super::sink::Sink;
 use super::stream::StreamCore;
-use super::ticket::Ticket;
 use crate::alloc::PoolId;
 use crate::base::sync::Mutex;
 use crate::device::plan::MemoryRole;
@@ -90,51 +90,6 @@ pub(crate) struct Taken {
     pub(crate) replays: Arc<Replays>,
 }
 
-/// A captured stream's part in its capture.
-#[derive(Clone, Debug)]
-pub(super) struct Part {
-    pub(super) capture: Arc<Capture>,
-    pub(super) branch: usize,
-}
-
-/// A point of a stream: a ticket, or a place in a capture.
-#[derive(Clone, Debug)]
-pub(crate) enum Mark {
-    Queued(Ticket),
-    Captured(CapturedMark),
-}
-
-/// A point of a captured stream.
-#[derive(Clone, Debug)]
-pub(crate) struct CapturedMark {
-    capture: Weak<Capture>,
-    /// What comes before it.
-    clock: Clock,
-}
-
-impl Mark {
-    /// Whether nothing leads to it.
-    pub(crate) fn leads_nowhere(&self) -> bool {
-        matches!(self, Self::Queued(ticket) if ticket.leads_nowhere())
-    }
-
-    /// The ticket.
-    ///
-    /// # Errors
-    ///
-    /// `Capture` for a point of a capture: it is reached at each replay anew.
-    pub(crate) fn ticket(&self) -> Result<&Ticket> {
-        match self {
-            Self::Queued(ticket) => Ok(ticket),
-            Self::Captured(_) => Err(Error::new(
-                ErrorKind::Capture,
-                "the event was recorded in a graph capture, where it only orders what is captured; record \
-                 it again, behind the replay, to wait for it or to ask about it",
-            )),
-        }
-    }
-}
-
 impl Capture {
     /// Begins a capture on a stream, whose commands so far are submitted.
     ///
@@ -205,10 +160,7 @@ impl Capture {
 
     /// A point behind all commands of a branch so far.
     pub(super) fn mark(self: &Arc<Self>, branch: usize) -> CapturedMark {
-        CapturedMark {
-            capture: Arc::downgrade(self),
-            clock: self.state.lock().branches.clock(branch).clone(),
-        }
+        CapturedMark::new(self, self.state.lock().branches.clock(branch).clone())
     }
 
     /// Keeps the commands of one call, all or none.
@@ -366,103 +318,6 @@ impl State {
             .ok_or_else(too_many_draws)?;
         Ok((segment, offset, before))
     }
-}
-
-impl StreamCore {
-    /// The capture that the stream takes part in.
-    pub(crate) fn capture(&self) -> Option<Arc<Capture>> {
-        if !self.is_captured() {
-            return None;
-        }
-        let state = self.state.lock();
-        state.part.as_ref().map(|part| Arc::clone(&part.capture))
-    }
-
-    /// Whether it takes part in one.
-    pub(crate) fn is_captured(&self) -> bool {
-        self.is_captured.load(Ordering::Acquire)
-    }
-
-    fn check_not_captured(&self) -> Result<()> {
-        match self.capture() {
-            None => Ok(()),
-            Some(capture) => Err(Error::new(
-                ErrorKind::Capture,
-                format!(
-                    "stream {} is captured already, by the capture {}; end that one first",
-                    self.id(),
-                    capture.place()
-                ),
-            )),
-        }
-    }
-
-    /// Has what is put on the stream captured from here on.
-    fn take_part(&self, capture: &Arc<Capture>, behind: &Clock) -> Result<()> {
-        let stream = self.strong().ok_or_else(ended)?;
-        let mut state = self.state.lock();
-        if state.part.is_some() {
-            drop(state);
-            return self.check_not_captured().and_then(|()| Err(ended()));
-        }
-        let branch = capture.join(stream, behind)?;
-        state.part = Some(Part {
-            capture: Arc::clone(capture),
-            branch,
-        });
-        self.is_captured.store(true, Ordering::Release);
-        Ok(())
-    }
-
-    /// Has what is put on the stream queued again.
-    fn leave(&self, capture: &Capture) {
-        let mut state = self.state.lock();
-        let is_of = |part: &Part| part.capture.id == capture.id;
-        let part = state.part.take_if(|part| is_of(part));
-        self.is_captured
-            .store(state.part.is_some(), Ordering::Release);
-        drop(state);
-        drop(part);
-    }
-
-    /// Has all commands to come wait for a point of a capture, and be captured too.
-    pub(super) fn wait_captured(&self, mark: &CapturedMark) -> Result<()> {
-        let capture = mark.capture.upgrade().ok_or_else(ended)?;
-        let part = self.state.lock().part.clone();
-        match part {
-            Some(part) if part.capture.id == capture.id => capture.merge(part.branch, &mark.clock),
-            Some(part) => {
-                let error = Error::new(
-                    ErrorKind::Capture,
-                    format!(
-                        "the event is of the capture {}, and stream {} is captured by another, {}; one \
-                         graph can't wait for a point inside of another",
-                        capture.place(),
-                        self.id(),
-                        part.capture.place()
-                    ),
-                );
-                part.capture.fail(&error);
-                Err(error)
-            }
-            None => {
-                self.flush()?;
-                self.take_part(&capture, &mark.clock)
-            }
-        }
-    }
-}
-
-/// What is recorded where nothing is: for steps without a command.
-pub(crate) type NoCommand = fn(&mut Sink<'_>) -> Result<()>;
-
-#[cold]
-fn ended() -> Error {
-    Error::new(
-        ErrorKind::Capture,
-        "the capture that this belongs to has ended; an event that was recorded in it only orders what \
-         was captured with it",
-    )
 }
 
 #[cold]

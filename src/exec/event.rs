@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use super::callback::Callback;
-use super::capture::Mark;
+use super::part::Mark;
 use super::recording::Recording;
 use super::stream::{State, StreamCore};
 use super::submit::Seal;

@@ -98,3 +98,6 @@ impl Sink<'_> {
         }
     }
 }
+
+/// What is recorded where nothing is: for steps without a command.
+pub(crate) type NoCommand = fn(&mut Sink<'_>) -> Result<()>;

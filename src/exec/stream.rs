@@ -7,10 +7,10 @@ use std::sync::{Arc, Weak};
 use std::thread::{self, ThreadId};
 
 use super::callback;
-use super::capture::Part;
 use super::device::ExecDevice;
 use super::hazard::{Planner, Use};
 use super::losses::{Loss, Losses};
+use super::part::Part;
 use super::recording::Recording;
 use super::sink::Sink;
 use super::submit::Seal;
