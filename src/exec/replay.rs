@@ -67,7 +67,8 @@ impl StreamCore {
 
     /// Puts a replay behind all commands so far, and submits it; what `kept` is lives until it has finished.
     ///
-    /// Gives the number of its recording.
+    /// Gives the number of its recording. An error means that the replay never runs, or that the device is
+    /// lost.
     pub(crate) fn replay<T: Send + Sync + 'static>(
         &self,
         replay: &Replay<'_>,
@@ -87,8 +88,12 @@ impl StreamCore {
             let counts = self.exec.device().counts();
             replay.body.tally.count(counts);
             counts.replays.add(1);
-            self.submit_taken(state, finished, Seal::Replay)
-                .map(|()| seq)
+            self.seal(state, finished, Seal::Replay)?;
+            // From here on it runs, now or as soon as the driver lets it.
+            match self.submit_locked(state, finished, Seal::Replay) {
+                Err(error) if self.exec.device().is_lost() => Err(error),
+                _ => Ok(seq),
+            }
         })
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use crate::alloc::PoolId;
 use crate::base::{fork, sync::Mutex};
-use crate::exec::Ticket;
+use crate::exec::Replays;
 use crate::mem::DeviceMemory;
 
 /// The pools of an opened device that graphs hold.
@@ -16,8 +16,10 @@ pub(crate) struct Pools(Mutex<BTreeMap<PoolId, Weak<GraphPool>>>);
 #[derive(Debug)]
 pub(crate) struct GraphPool {
     id: PoolId,
-    /// The newest replay; held while another is queued, before the lock of any stream.
-    pub(super) newest: Mutex<Option<Ticket>>,
+    /// Held while a replay is queued, before the lock of any stream.
+    pub(super) turn: Mutex<()>,
+    /// Those of all its graphs, also of graphs that are gone; noted while `turn` is held.
+    pub(super) replays: Arc<Replays>,
     memory: Arc<DeviceMemory>,
 }
 
@@ -29,10 +31,10 @@ impl Pools {
         if let Some(pool) = pools.get(&id).and_then(Weak::upgrade) {
             return pool;
         }
-        memory.hold_pool(id);
         let pool = Arc::new(GraphPool {
             id,
-            newest: Mutex::default(),
+            turn: Mutex::default(),
+            replays: memory.hold_pool(id),
             memory: Arc::clone(memory),
         });
         pools.insert(id, Arc::downgrade(&pool));

@@ -39,6 +39,8 @@ pub(super) struct Source {
     lent: Vec<(Arc<Pinned>, Copying)>,
     outcomes: OutcomeList,
     replays: Arc<Replays>,
+    /// Those of all graphs of the pool.
+    pool_replays: Arc<Replays>,
     device: Arc<Device>,
 }
 
@@ -80,6 +82,7 @@ impl Recorded {
             lent: lent(&taken.nodes),
             outcomes: OutcomeList(outcomes.collect()),
             replays: taken.replays,
+            pool_replays: Arc::clone(&pool.replays),
             device: Arc::clone(stream.device()),
             nodes: taken.nodes,
         };
@@ -123,9 +126,9 @@ impl Recorded {
         let source = &self.source;
         let body = executable.body(stream.lane_plan())?;
         // The memory is the pool's: what runs in it runs in order.
-        let mut newest = self.pool.newest.lock();
-        if let Some(ticket) = &*newest {
-            stream.wait_queued(ticket)?;
+        let _turn = self.pool.turn.lock();
+        for ticket in source.pool_replays.unfinished() {
+            stream.wait_queued(&ticket)?;
         }
         let claims = source.lent.iter();
         let claims = claims.map(|(pinned, copying)| pinned.claim(stream, *copying));
@@ -144,7 +147,7 @@ impl Recorded {
         }
         let ticket = stream.ticket(seq);
         source.replays.note(stream.id(), &ticket);
-        *newest = Some(ticket);
+        source.pool_replays.note(stream.id(), &ticket);
         Ok(())
     }
 

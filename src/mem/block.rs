@@ -10,7 +10,7 @@ use crate::alloc::{BlockId, PoolId, StreamKey};
 use crate::base::{fork, sync::Mutex};
 use crate::error::Result;
 use crate::exec::stream::CAPTURED;
-use crate::exec::{Sink, StreamCore, Ticket};
+use crate::exec::{Replays, Sink, StreamCore, Ticket};
 use crate::vk::Segment;
 
 /// A piece of a segment; what a buffer occupies. A buffer of no bytes has one without memory.
@@ -45,6 +45,9 @@ pub(super) struct Held {
     pub(super) host: Mutex<()>,
     /// The number of the capture that it was allocated in; 0 for none.
     pub(super) born_in: u64,
+    /// The replays of the graphs in whose pool it lies: memory that is this block now may be what they
+    /// have free between them.
+    pub(super) replays: Option<Arc<Replays>>,
     /// What it has in common with graphs that use it.
     pub(super) kept: OnceLock<Arc<Kept>>,
 }
@@ -230,6 +233,11 @@ impl Held {
                 return Ok(false);
             }
         }
+        if let Some(replays) = &self.replays
+            && !replays.are_over()?
+        {
+            return Ok(false);
+        }
         self.kept.get().map_or(Ok(true), |kept| kept.is_idle())
     }
 }
@@ -254,12 +262,15 @@ impl Drop for Held {
         match self.kept.take() {
             None => self.home.memory.free(self.id, last_use, uses),
             // Given back by the last that has it, maybe at once.
-            Some(kept) => kept.leave(Left {
-                id: self.id,
-                home: Arc::clone(&self.home),
-                last_use,
-                uses,
-            }),
+            Some(kept) => kept.leave(
+                &self.home.memory,
+                Left {
+                    id: self.id,
+                    memory: Arc::downgrade(&self.home.memory),
+                    last_use,
+                    uses,
+                },
+            ),
         }
     }
 }

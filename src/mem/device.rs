@@ -4,8 +4,8 @@
 //! outside of it, and segments go back to the driver outside of it.
 
 use core::panic::Location;
-use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use super::block::{Block, Held, Home};
@@ -26,7 +26,7 @@ use crate::device::MemoryInfo;
 use crate::device::info::PhysicalInfo;
 use crate::device::plan::MemoryRole;
 use crate::error::{Error, OutOfMemory, OutOfMemoryReason, Result};
-use crate::exec::{Capture, ExecDevice, StreamCore, Ticket};
+use crate::exec::{Capture, ExecDevice, Replays, StreamCore, Ticket};
 use crate::vk::{Device, Segment};
 
 /// The values of `recorded`.
@@ -40,6 +40,8 @@ pub(crate) struct DeviceMemory {
     state: Mutex<State>,
     /// Whether blocks wait for other streams, for whoever does not hold the lock.
     has_pending: AtomicBool,
+    /// How many blocks are left whose buffers are gone, but that graphs or their replays still use.
+    left: AtomicIsize,
     leaving: Leaving,
     /// What is recorded of a request, for whoever does not hold the lock.
     recorded: AtomicU8,
@@ -57,6 +59,8 @@ struct State {
     core: Core<Arc<Segment>, Ticket>,
     /// The private pools whose owners hold them.
     owned: BTreeSet<PoolId>,
+    /// The replays that use memory of a private pool, of it what is free too.
+    replays: BTreeMap<PoolId, Weak<Replays>>,
 }
 
 impl Addressed for Arc<Segment> {
@@ -111,8 +115,10 @@ impl DeviceMemory {
             state: Mutex::new(State {
                 core: Core::new(settings.conf.clone(), limits),
                 owned: BTreeSet::new(),
+                replays: BTreeMap::new(),
             }),
             has_pending: AtomicBool::new(false),
+            left: AtomicIsize::new(0),
             leaving: Leaving::default(),
             recorded: AtomicU8::new(NOT_RECORDED),
             pressure,
@@ -178,7 +184,8 @@ impl DeviceMemory {
             match memory.step(&mut request, capture.is_some())? {
                 Outcome::Block(found, segment) => {
                     stream.memory_was_taken();
-                    return finish(home, found, segment, capture.as_deref());
+                    let replays = request.pool().and_then(|pool| memory.replays_in(pool));
+                    return finish(home, found, segment, capture.as_deref(), replays);
                 }
                 Outcome::Wait(tickets) => wait_for(&tickets)?,
                 Outcome::Exhausted(figures, refusal) => {
@@ -197,7 +204,7 @@ impl DeviceMemory {
                         wait_until_let_go(0, || kept.iter().map(holders).sum());
                         continue;
                     }
-                    if memory.take_idle_host_memory() {
+                    if memory.take_left()? || memory.take_idle_host_memory() {
                         continue;
                     }
                     let figures = memory.completed(figures, refusal.as_ref());
@@ -247,6 +254,21 @@ impl DeviceMemory {
         }
     }
 
+    /// There are so many more blocks that graphs or their replays use, and nothing else.
+    pub(super) fn has_left(&self, more: isize) {
+        self.left.fetch_add(more, Ordering::AcqRel);
+    }
+
+    /// Waits for replays that may be the last to use memory; whether any were.
+    fn take_left(&self) -> Result<bool> {
+        let before = self.left.load(Ordering::Acquire);
+        if before == 0 {
+            return Ok(false);
+        }
+        self.exec.synchronize_for_memory()?;
+        Ok(self.left.load(Ordering::Acquire) < before)
+    }
+
     /// Gives idle host memory back, which may lie in the same heap and is one of the driver's allocations
     /// anyway; whether there was any.
     fn take_idle_host_memory(&self) -> bool {
@@ -291,6 +313,7 @@ impl DeviceMemory {
     /// Gives what is cached back to the driver before it returns.
     pub(crate) fn empty_cache(&self) -> Result<()> {
         self.device.check()?;
+        self.take_left()?;
         let tickets = self.with(|state| state.core.empty_cache_begin());
         wait_for(&tickets)?;
         let mut released = Vec::new();
@@ -352,9 +375,25 @@ impl DeviceMemory {
         });
     }
 
-    /// Holds a private pool, for graphs; see [`let_go_of_pool`](Self::let_go_of_pool).
-    pub(crate) fn hold_pool(&self, pool: PoolId) {
-        self.with(|state| state.core.pool_retain(pool));
+    /// Holds a private pool, for graphs; see [`let_go_of_pool`](Self::let_go_of_pool). Gives the list of the
+    /// replays that use its memory, which lives for as long as one of them, at least.
+    pub(crate) fn hold_pool(&self, pool: PoolId) -> Arc<Replays> {
+        self.with(|state| {
+            state.core.pool_retain(pool);
+            let State { replays, .. } = state;
+            replays.retain(|_, replays| replays.strong_count() > 0);
+            let known = replays.get(&pool).and_then(Weak::upgrade);
+            known.unwrap_or_else(|| {
+                let new = Arc::default();
+                replays.insert(pool, Arc::downgrade(&new));
+                new
+            })
+        })
+    }
+
+    fn replays_in(&self, pool: PoolId) -> Option<Arc<Replays>> {
+        let state = self.state.lock();
+        state.replays.get(&pool).and_then(Weak::upgrade)
     }
 
     /// Gives such a hold up.
@@ -423,17 +462,30 @@ fn finish(
     found: Allocation<Ticket>,
     segment: Arc<Segment>,
     capture: Option<&Capture>,
+    replays: Option<Arc<Replays>>,
 ) -> Result<Block> {
-    let waiting = (!found.waits.is_empty()).then(|| (Arc::clone(&home), found.waits.clone()));
+    let mut behind = found.waits;
+    match (capture, &replays) {
+        // Replays of one pool run in order, but calls on its memory are ordered by the stream alone.
+        (Some(_), _) => {
+            let calls = home.stream.ticket(found.mark);
+            behind.extend((!calls.known_reached()).then_some(calls));
+        }
+        // What is free between replays is in use while they run.
+        (None, Some(replays)) => behind.extend(replays.unfinished()),
+        (None, None) => {}
+    }
+    let waiting = (!behind.is_empty()).then(|| (Arc::clone(&home), behind.clone()));
     let block = Block::new(Held {
         id: found.block,
         segment,
         offset: found.offset,
         last_use: AtomicU64::new(found.mark),
-        behind: found.waits,
+        behind,
         others: Mutex::default(),
         host: Mutex::default(),
         born_in: capture.map_or(0, Capture::id),
+        replays,
         kept: OnceLock::new(),
         home,
     });

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use super::block::Home;
+use super::device::DeviceMemory;
 use crate::alloc::{BlockId, StreamKey};
 use crate::base::{fork, sync::Mutex};
 use crate::error::Result;
@@ -19,11 +19,11 @@ struct State {
     left: Option<Left>,
 }
 
-/// What a block leaves when its buffer is dropped.
+/// What a block leaves when its buffer is dropped. Keeps nothing of what may keep it: a stream, its work.
 #[derive(Debug)]
 pub(super) struct Left {
     pub(super) id: BlockId,
-    pub(super) home: Arc<Home>,
+    pub(super) memory: Weak<DeviceMemory>,
     /// The newest use by its own stream.
     pub(super) last_use: u64,
     /// The newest uses by others.
@@ -51,8 +51,9 @@ impl Kept {
         Ok(true)
     }
 
-    /// Takes what a block leaves.
-    pub(super) fn leave(&self, left: Left) {
+    /// Takes what a block of this memory leaves.
+    pub(super) fn leave(&self, memory: &DeviceMemory, left: Left) {
+        memory.has_left(1);
         self.0.lock().left = Some(left);
     }
 
@@ -69,7 +70,11 @@ impl Left {
         // Which streams they are on does not matter; no stream has this number.
         self.uses
             .extend(unfinished.map(|ticket| (StreamKey(0), ticket)));
-        self.home.memory.free(self.id, self.last_use, self.uses);
+        // Where the memory is gone, so is the block.
+        if let Some(memory) = self.memory.upgrade() {
+            memory.free(self.id, self.last_use, self.uses);
+            memory.has_left(-1);
+        }
     }
 }
 

@@ -41,6 +41,8 @@ pub struct Entry(Arc<Shared>);
 /// What an entry's functions share.
 struct Shared {
     rules: Mutex<Rules>,
+    /// The devices that were opened, with what waits for each.
+    devices: Mutex<Vec<(vk::Device, vk::PFN_vkDeviceWaitIdle)>>,
 }
 
 thread_local! {
@@ -53,6 +55,7 @@ impl Entry {
         loader()?;
         let shared = Arc::new(Shared {
             rules: Mutex::new(Rules::new(CALLS.len())),
+            devices: Mutex::default(),
         });
         Some(Self(shared))
     }
@@ -125,6 +128,21 @@ impl Entry {
     /// Fails the `n`-th call from now, from 1, of those that can fail.
     pub fn fail_any(&self, n: u64, result: vk::Result) {
         self.rules(|rules| rules.any = Some((rules.fallible + n, result)));
+    }
+
+    /// Waits for all that the devices do in truth, whatever rules say; the test sees to it that all are open
+    /// and nobody submits.
+    pub fn wait_idle(&self) {
+        let devices = self
+            .0
+            .devices
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        for (device, wait_idle) in devices.iter() {
+            // SAFETY: the test's word.
+            let waited = unsafe { wait_idle(*device) };
+            assert_eq!(waited, vk::Result::SUCCESS);
+        }
     }
 
     /// Holds back each call of a function.
@@ -396,6 +414,16 @@ unsafe extern "system" fn create_device(
         let device = unsafe { *out };
         // SAFETY: a device that was just made.
         Chain::new(parent.entry.clone(), parent.get_device).insert(unsafe { key(device) });
+        if let (Some(entry), Some(get)) = (&parent.entry, parent.get_device) {
+            // SAFETY: as above, and a string.
+            let wait_idle = unsafe { get(device, c"vkDeviceWaitIdle".as_ptr()) };
+            // SAFETY: the name says which type the function has.
+            let wait_idle = unsafe {
+                core::mem::transmute::<Void, Option<vk::PFN_vkDeviceWaitIdle>>(wait_idle)
+            };
+            let mut devices = entry.devices.lock().unwrap_or_else(PoisonError::into_inner);
+            devices.extend(wait_idle.map(|wait_idle| (device, wait_idle)));
+        }
     }
     result
 }

@@ -1,0 +1,155 @@
+//! Promises about the memory that graphs have in common with each other and with calls: nothing is written
+//! while a replay under way still uses it, and all of it goes back once nothing does.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic anywhere")]
+
+mod support;
+
+use support::on_each_device;
+use support::slow::Slow;
+use vkaccel::memory::{empty_cache, memory_allocated, memory_reserved, set_memory_limit};
+use vkaccel::{Buffer, Graph, MemPool, PoolId, Result, Stream};
+
+/// A graph of a pool with temporary memory that it writes late, where that lies, and what it copies it to.
+struct Late {
+    graph: Graph,
+    temporary: vkaccel::Address,
+    result: Buffer<u32>,
+}
+
+impl Late {
+    fn new(stream: &Stream, slow: &Slow, pool: Option<PoolId>) -> Self {
+        let result = stream.zeroed::<u32>(64).unwrap();
+        let mut graph = Graph::new();
+        graph.set_pool(pool);
+        let captured = graph.capture_on(stream, || {
+            // The memory that they share puts all that follows behind the slow launch.
+            let temporary = stream.uninit::<u32>(64)?;
+            slow.launch(stream);
+            stream.copy(slow.data.view(..64)?, temporary.view(..)?)?;
+            stream.fill(&temporary, 7)?;
+            stream.copy(&temporary, &result)?;
+            Ok(temporary.address())
+        });
+        Self {
+            temporary: captured.unwrap(),
+            graph,
+            result,
+        }
+    }
+}
+
+#[test]
+fn the_host_writes_nothing_that_another_graph_of_the_pool_uses() {
+    on_each_device("the_host_writes_nothing_that_another", |_| {
+        let stream = Stream::new(0).unwrap();
+        let slow = Slow::new(&stream);
+        let output = stream.zeroed::<u32>(64).unwrap();
+        let first = Late::new(&stream, &slow, None);
+        let mut second = Graph::builder().pool(first.graph.pool()).build();
+        let input = second.capture_on(&stream, || {
+            let input = stream.uninit::<u32>(64)?;
+            stream.copy(&input, &output)?;
+            Ok(input)
+        });
+        let input = input.unwrap();
+        assert_eq!(input.address(), first.temporary);
+        for round in 1..4 {
+            stream.replay(&first.graph).unwrap();
+            stream.write(&input, &[10 * round; 64]).unwrap();
+            stream.replay(&second).unwrap();
+            assert_eq!(stream.to_vec(&output).unwrap(), [10 * round; 64]);
+            assert_eq!(stream.to_vec(&first.result).unwrap(), [7; 64]);
+        }
+    });
+}
+
+#[test]
+fn calls_that_take_a_graphs_memory_come_behind_its_replays() {
+    on_each_device("calls_that_take_a_graphs_memory", |_| {
+        let pool = MemPool::new(0).unwrap();
+        let stream = Stream::new(0).unwrap();
+        let slow = Slow::new(&stream);
+        for keeps in [true, false] {
+            let late = Late::new(&stream, &slow, Some(pool.id()));
+            stream.replay(&late.graph).unwrap();
+            let kept = keeps.then_some(late.graph);
+            let words = pool.scope(|| stream.upload(&[5u32; 64])).unwrap();
+            assert_eq!(words.address(), late.temporary);
+            assert_eq!(stream.to_vec(&words).unwrap(), [5; 64]);
+            assert_eq!(stream.to_vec(&late.result).unwrap(), [7; 64]);
+            drop(kept);
+        }
+    });
+}
+
+#[test]
+fn what_another_stream_inherits_comes_behind_replays() {
+    on_each_device("what_another_stream_inherits", |_| {
+        let pool = MemPool::new(0).unwrap();
+        let replaying = Stream::new(0).unwrap();
+        let slow = Slow::new(&replaying);
+        for writes_first in [true, false] {
+            let captured = Stream::new(0).unwrap();
+            let late = Late::new(&captured, &slow, Some(pool.id()));
+            captured.synchronize().unwrap();
+            replaying.replay(&late.graph).unwrap();
+            drop((late.graph, captured));
+            let heir = Stream::new(0).unwrap();
+            let words = pool.scope(|| heir.uninit::<u32>(64)).unwrap();
+            assert_eq!(words.address(), late.temporary);
+            match writes_first {
+                true => heir.write(&words, &[5; 64]).unwrap(),
+                false => heir.fill(&words, 5).unwrap(),
+            }
+            heir.synchronize().unwrap();
+            replaying.synchronize().unwrap();
+            assert_eq!(heir.to_vec(&words).unwrap(), [5; 64]);
+            assert_eq!(heir.to_vec(&late.result).unwrap(), [7; 64]);
+        }
+    });
+}
+
+/// Replays a graph late that uses a large buffer from outside, and drops both.
+fn replays_and_drops(stream: &Stream, slow: &Slow) -> Result<()> {
+    let large = stream.uninit::<u8>(64 << 20)?;
+    let mut graph = Graph::new();
+    graph.capture_on(stream, || {
+        slow.launch(stream);
+        stream.fill(&large, 1)
+    })?;
+    stream.replay(&graph)
+}
+
+#[test]
+fn memory_that_a_replay_was_the_last_to_use_serves_where_no_more_is_left() {
+    on_each_device("memory_that_a_replay_was_the_last_to_use", |_| {
+        let (replaying, other) = (Stream::new(0).unwrap(), Stream::new(0).unwrap());
+        let slow = Slow::new(&replaying);
+        let limit = memory_reserved(0).unwrap() + (100 << 20);
+        set_memory_limit(Some(limit), 0).unwrap();
+        for _ in 0..3 {
+            replays_and_drops(&replaying, &slow).unwrap();
+            // A stream that is gone, too.
+            replays_and_drops(&Stream::new(0).unwrap(), &slow).unwrap();
+            drop(other.uninit::<u8>(64 << 20).unwrap());
+        }
+    });
+}
+
+#[test]
+fn what_replays_were_the_last_to_use_is_cached_memory_too() {
+    on_each_device("what_replays_were_the_last_to_use", |_| {
+        let replaying = Stream::new(0).unwrap();
+        let slow = Slow::new(&replaying);
+        empty_cache().unwrap();
+        let before = (memory_reserved(0).unwrap(), memory_allocated(0).unwrap());
+        for _ in 0..3 {
+            replays_and_drops(&replaying, &slow).unwrap();
+            replays_and_drops(&Stream::new(0).unwrap(), &slow).unwrap();
+            empty_cache().unwrap();
+            let after = (memory_reserved(0).unwrap(), memory_allocated(0).unwrap());
+            assert_eq!(after, before);
+        }
+    });
+}
