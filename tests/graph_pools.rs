@@ -1,14 +1,19 @@
-//! Promises about the memory that graphs have in common with each other and with calls: nothing is written
+//! Promises about memory that graphs have in common with each other and with calls: nothing is written
 //! while a replay under way still uses it, and all of it goes back once nothing does.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic anywhere")]
 
 mod support;
 
-use support::on_each_device;
+#[path = "icd-shim/tests/support/process.rs"]
+mod process;
+
+use process::over_the_shim;
+use support::deadline::Deadline;
 use support::slow::Slow;
+use support::{TestRuntime, builder, on_each_device};
 use vkaccel::memory::{empty_cache, memory_allocated, memory_reserved, set_memory_limit};
-use vkaccel::{Buffer, Graph, MemPool, PoolId, Result, Stream};
+use vkaccel::{Buffer, CaptureErrorMode, Graph, MemPool, PoolId, Result, Stream};
 
 /// A graph of a pool with temporary memory that it writes late, where that lies, and what it copies it to.
 struct Late {
@@ -150,6 +155,73 @@ fn what_replays_were_the_last_to_use_is_cached_memory_too() {
             empty_cache().unwrap();
             let after = (memory_reserved(0).unwrap(), memory_allocated(0).unwrap());
             assert_eq!(after, before);
+        }
+    });
+}
+
+/// On a queue of its own, whose work may be late, as the replay's may be.
+#[test]
+fn a_replay_comes_behind_calls_that_had_its_memory() {
+    let test = "a_replay_comes_behind_calls_that_had_its_memory";
+    let settings = [("QUEUES", "4"), ("DELAY_US", "20000"), ("SEED", "3")];
+    over_the_shim(test, &settings, || {
+        let _deadline = Deadline::new(test, 60);
+        let _runtime = TestRuntime::new(builder());
+        let pool = MemPool::new(0).unwrap();
+        let (calling, replaying) = (Stream::new(0).unwrap(), Stream::new(0).unwrap());
+        for round in 0..12 {
+            let words = pool.scope(|| calling.uninit::<u32>(64)).unwrap();
+            calling.fill(&words, 100 + round).unwrap();
+            let address = words.address();
+            drop(words);
+            let mut graph = Graph::builder()
+                .pool(pool.id())
+                .capture_error_mode(CaptureErrorMode::Relaxed)
+                .build();
+            graph.capture_begin_on(&calling).unwrap();
+            let output = calling.uninit::<u32>(64).unwrap();
+            assert_eq!(output.address(), address);
+            calling.fill(&output, round).unwrap();
+            graph.capture_end().unwrap();
+            replaying.replay(&graph).unwrap();
+            vkaccel::synchronize(0).unwrap();
+            assert_eq!(replaying.to_vec(&output).unwrap(), [round; 64]);
+        }
+    });
+}
+
+/// The first graph is gone before the second begins, but not its replay.
+#[test]
+fn graphs_of_a_pool_take_turns_with_replays_of_those_that_are_gone() {
+    let test = "graphs_of_a_pool_take_turns_with_replays_of_those_that_are_gone";
+    let settings = [("QUEUES", "4"), ("DELAY_US", "20000"), ("SEED", "5")];
+    over_the_shim(test, &settings, || {
+        let _deadline = Deadline::new(test, 60);
+        let _runtime = TestRuntime::new(builder());
+        let pool = MemPool::new(0).unwrap();
+        let [captured, one, other] = [(); 3].map(|()| Stream::new(0).unwrap());
+        let filling = |value: u32| {
+            let mut graph = Graph::builder()
+                .pool(pool.id())
+                .capture_error_mode(CaptureErrorMode::Relaxed)
+                .build();
+            graph.capture_begin_on(&captured).unwrap();
+            let words = captured.uninit::<u32>(64).unwrap();
+            captured.fill(&words, value).unwrap();
+            graph.capture_end().unwrap();
+            (graph, words)
+        };
+        for round in 0..12 {
+            let (first, words) = filling(100 + round);
+            let address = words.address();
+            drop(words);
+            one.replay(&first).unwrap();
+            drop(first);
+            let (second, words) = filling(round);
+            assert_eq!(words.address(), address);
+            other.replay(&second).unwrap();
+            vkaccel::synchronize(0).unwrap();
+            assert_eq!(other.to_vec(&words).unwrap(), [round; 64]);
         }
     });
 }
