@@ -88,30 +88,44 @@ fn calls_that_take_a_graphs_memory_come_behind_its_replays() {
     });
 }
 
+/// A stream that takes over what a captured stream leaves, while a replay uses it.
+fn inherit(rounds: u32) {
+    let pool = MemPool::new(0).unwrap();
+    let replaying = Stream::new(0).unwrap();
+    let slow = Slow::new(&replaying);
+    for round in 0..rounds {
+        let captured = Stream::new(0).unwrap();
+        let late = Late::new(&captured, &slow, Some(pool.id()));
+        captured.synchronize().unwrap();
+        replaying.replay(&late.graph).unwrap();
+        drop((late.graph, captured));
+        let heir = Stream::new(0).unwrap();
+        let words = pool.scope(|| heir.uninit::<u32>(64)).unwrap();
+        assert_eq!(words.address(), late.temporary);
+        match round % 2 {
+            0 => heir.write(&words, &[round; 64]).unwrap(),
+            _ => heir.fill(&words, round).unwrap(),
+        }
+        heir.synchronize().unwrap();
+        replaying.synchronize().unwrap();
+        assert_eq!(heir.to_vec(&words).unwrap(), [round; 64]);
+        assert_eq!(heir.to_vec(&late.result).unwrap(), [7; 64]);
+    }
+}
+
 #[test]
 fn what_another_stream_inherits_comes_behind_replays() {
-    on_each_device("what_another_stream_inherits", |_| {
-        let pool = MemPool::new(0).unwrap();
-        let replaying = Stream::new(0).unwrap();
-        let slow = Slow::new(&replaying);
-        for writes_first in [true, false] {
-            let captured = Stream::new(0).unwrap();
-            let late = Late::new(&captured, &slow, Some(pool.id()));
-            captured.synchronize().unwrap();
-            replaying.replay(&late.graph).unwrap();
-            drop((late.graph, captured));
-            let heir = Stream::new(0).unwrap();
-            let words = pool.scope(|| heir.uninit::<u32>(64)).unwrap();
-            assert_eq!(words.address(), late.temporary);
-            match writes_first {
-                true => heir.write(&words, &[5; 64]).unwrap(),
-                false => heir.fill(&words, 5).unwrap(),
-            }
-            heir.synchronize().unwrap();
-            replaying.synchronize().unwrap();
-            assert_eq!(heir.to_vec(&words).unwrap(), [5; 64]);
-            assert_eq!(heir.to_vec(&late.result).unwrap(), [7; 64]);
-        }
+    on_each_device("what_another_stream_inherits", |_| inherit(2));
+}
+
+#[test]
+fn what_another_queue_inherits_comes_behind_replays() {
+    let test = "what_another_queue_inherits_comes_behind_replays";
+    let settings = [("QUEUES", "4"), ("DELAY_US", "20000"), ("SEED", "4")];
+    over_the_shim(test, &settings, || {
+        let _deadline = Deadline::new(test, 60);
+        let _runtime = TestRuntime::new(builder());
+        inherit(6);
     });
 }
 
