@@ -7,7 +7,7 @@ use vkaccel::{
 
 use super::kernel;
 use super::model::{Seen, bytes, content, element, pinned_content, state};
-use super::program::{Class, Content, Launch, Layout, Numbers, Op, Place, Program, Shape};
+use super::program::{Class, Content, Launch, Layout, Numbers, Op, Part, Place, Program, Shape};
 
 /// A buffer of some class.
 pub enum Memory {
@@ -277,8 +277,14 @@ impl Run<'_> {
                 let mut parts = parts.iter();
                 self.stream(*stream).concurrent(|| {
                     parts.try_for_each(|part| match part {
-                        Ok(launch) => self.launch(*stream, launch),
-                        Err((place, pattern)) => self.fill(*stream, place, *pattern),
+                        Part::Launch(launch) => self.launch(*stream, launch),
+                        Part::Fill(place, pattern) => self.fill(*stream, place, *pattern),
+                        Part::Twice {
+                            from,
+                            to,
+                            scale,
+                            offset,
+                        } => self.map_twice(*stream, from, to, (*scale, *offset)),
                     })
                 })
             }
@@ -347,6 +353,29 @@ impl Run<'_> {
         }
         let counts = [groups, 1, 1].map(u32::to_le_bytes);
         self.memory(0).write(stream, &place, counts.as_flattened())
+    }
+
+    fn map_twice(
+        &self,
+        stream: usize,
+        from: &Place,
+        to: &Place,
+        (scale, offset): (u32, u32),
+    ) -> Result<()> {
+        let (stream, map, len) = (
+            self.stream(stream),
+            &self.machine.kernels.map,
+            to.range.len(),
+        );
+        let (from, to) = (
+            self.memory(from.slot).words(from)?,
+            self.memory(to.slot).words(to)?,
+        );
+        let first = stream.uninit::<u32>(len)?;
+        stream.launch(map, Grid::elements(len), (from, &first, scale, offset, len))?;
+        // Only for what it does to the order.
+        let _second = stream.uninit::<u32>(len)?;
+        stream.launch(map, Grid::elements(len), (&first, to, scale, offset, len))
     }
 
     fn launch(&self, stream: usize, launch: &Launch) -> Result<()> {

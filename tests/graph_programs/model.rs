@@ -3,7 +3,7 @@
 use vkaccel::bytemuck;
 use vkaccel::{Philox, Pod, RngState};
 
-use super::program::{Class, Content, Launch, Layout, Numbers, Op, Place, Program, Shape};
+use super::program::{Class, Content, Launch, Layout, Numbers, Op, Part, Place, Program, Shape};
 
 /// What there is to be seen of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -139,8 +139,17 @@ impl Model {
             Op::Concurrent(_, parts) => {
                 for part in parts {
                     match part {
-                        Ok(launch) => self.launch(launch),
-                        Err((place, pattern)) => self.fill(place, *pattern),
+                        Part::Launch(launch) => self.launch(launch),
+                        Part::Fill(place, pattern) => self.fill(place, *pattern),
+                        Part::Twice {
+                            from,
+                            to,
+                            scale,
+                            offset,
+                        } => {
+                            self.map(from, to, *scale, *offset);
+                            self.map(&to.clone(), to, *scale, *offset);
+                        }
                     }
                 }
             }
@@ -194,11 +203,7 @@ impl Model {
                 to,
                 scale,
                 offset,
-            } => {
-                let bytes = self.place(from).to_vec();
-                self.place(to).copy_from_slice(&bytes);
-                self.words(to, |word| word.wrapping_mul(*scale).wrapping_add(*offset));
-            }
+            } => self.map(from, to, *scale, *offset),
             Launch::Add { data, index, value } => {
                 let at = data.range.start + index;
                 let range = at..at + 1;
@@ -209,6 +214,12 @@ impl Model {
                 self.words(&word, |word| word.wrapping_add(*value));
             }
         }
+    }
+
+    fn map(&mut self, from: &Place, to: &Place, scale: u32, offset: u32) {
+        let bytes = self.place(from).to_vec();
+        self.place(to).copy_from_slice(&bytes);
+        self.words(to, |word| word.wrapping_mul(scale).wrapping_add(offset));
     }
 
     fn fill(&mut self, place: &Place, pattern: u64) {

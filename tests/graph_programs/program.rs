@@ -104,6 +104,19 @@ pub enum Launch {
 }
 
 #[derive(Clone, Debug)]
+pub enum Part {
+    Launch(Launch),
+    Fill(Place, u64),
+    /// As a launch of this kind twice, over memory that is allocated between launches, and dropped.
+    Twice {
+        from: Place,
+        to: Place,
+        scale: u32,
+        offset: u32,
+    },
+}
+
+#[derive(Clone, Debug)]
 pub enum Content {
     Zeros,
     Uploaded(u64),
@@ -113,8 +126,8 @@ pub enum Content {
 #[derive(Clone, Debug)]
 pub enum Op {
     Launch(usize, Launch),
-    /// Launches that are independent of each other, with fills between them.
-    Concurrent(usize, Vec<Result<Launch, (Place, u64)>>),
+    /// Launches that are independent of each other, with others between them that are not.
+    Concurrent(usize, Vec<Part>),
     Counts(usize, u32, bool),
     /// Counts invocations in the first word of the place.
     Indirect(usize, Place),
@@ -347,19 +360,44 @@ impl<'a> Author<'a> {
         let (mut parts, mut taken) = (Vec::new(), Vec::new());
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
         for _ in 0..2 + self.random.below(4) {
-            if self.random.below(6) == 0 {
+            let kind = self.random.below(8);
+            if kind == 0 {
                 // What is no launch has launches before and behind it.
                 let (place, pattern) = (self.any_place(), self.seed());
                 writes.push(Thing::Slot(place.slot));
-                parts.push(Err((place, pattern)));
+                parts.push(Part::Fill(place, pattern));
                 taken.clear();
-            } else if let Some(launch) = self.launch(&taken) {
-                let used = uses(&launch);
-                reads.extend(used.0);
-                writes.extend(used.1);
-                taken.extend(places(&launch));
-                parts.push(Ok(launch));
+                continue;
             }
+            let is_map = |launch: &Launch| matches!(launch, Launch::Map { .. });
+            // So has an allocation.
+            let others = if kind == 1 { &[][..] } else { &taken[..] };
+            let Some(launch) = self.launch(others).filter(|one| kind != 1 || is_map(one)) else {
+                continue;
+            };
+            let used = uses(&launch);
+            reads.extend(used.0);
+            writes.extend(used.1);
+            parts.push(match launch {
+                Launch::Map {
+                    from,
+                    to,
+                    scale,
+                    offset,
+                } if kind == 1 => {
+                    taken = vec![to.clone()];
+                    Part::Twice {
+                        from,
+                        to,
+                        scale,
+                        offset,
+                    }
+                }
+                launch => {
+                    taken.extend(places(&launch));
+                    Part::Launch(launch)
+                }
+            });
         }
         self.put(stream, &reads, &writes, Op::Concurrent(stream, parts));
     }
