@@ -227,7 +227,9 @@ fn all_may_be_dropped_by_other_threads_while_replays_run() {
             let (sender, receiver) = channel::<Box<dyn core::any::Any + Send>>();
             std::thread::scope(|scope| {
                 scope.spawn(move || receiver.into_iter().for_each(drop));
-                things.into_iter().for_each(|thing| sender.send(thing).unwrap());
+                things
+                    .into_iter()
+                    .for_each(|thing| sender.send(thing).unwrap());
                 drop(sender);
                 memory::empty_cache().unwrap();
             });

@@ -20,8 +20,8 @@ use support::child::role;
 use support::kernels::{build, kernel, module};
 use support::{TestRuntime, builder, on_each_device};
 use vkaccel::{
-    Buffer, Download, Error, ErrorKind, Generator, Grid, Kernel, PinnedBuffer, Result, RngState,
-    Runtime, RuntimeGuard, Stream, StreamGuard,
+    Buffer, Download, Error, ErrorKind, Generator, Graph, Grid, Kernel, PinnedBuffer, Result,
+    RngState, Runtime, RuntimeGuard, Stream, StreamGuard,
 };
 
 unsafe extern "C" {
@@ -391,6 +391,80 @@ fn drops_in_a_forked_child_touch_no_driver() {
         assert_eq!(all.download.wait().unwrap().len(), 4096);
         drop((all.data, all.kernel, all.stream, scope, entered));
         return runtime.shutdown().unwrap();
+    }
+    on_each_device(NAME, |test| in_own_process(test, NAME));
+}
+
+/// A graph that was captured, one that is being captured, and threads that hold their locks much of the time.
+#[test]
+fn graphs_and_captures_of_the_parent_are_inert_in_a_forked_child() {
+    const NAME: &str = "graphs_and_captures_of_the_parent_are_inert_in_a_forked_child";
+    if role().is_some() {
+        static STOP: AtomicBool = AtomicBool::new(false);
+        let runtime = Runtime::current();
+        let (stream, side) = (Stream::new(0).unwrap(), Stream::new(0).unwrap());
+        let words = stream.upload(&[1u32; 64]).unwrap();
+        let body = || {
+            let temporary = stream.uninit::<u32>(64)?;
+            stream.copy(&words, &temporary)?;
+            side.wait_stream(&stream)?;
+            side.copy(&temporary, words.view(..)?)?;
+            side.fill(words.view(..32)?, 7)?;
+            stream.wait_stream(&side)
+        };
+        let mut graph = Graph::new();
+        graph.enable_debug_mode();
+        graph.capture_on(&stream, body).unwrap();
+        let busy = std::thread::spawn(move || {
+            let _entered = runtime.enter();
+            let stream = Stream::new(0).unwrap();
+            let words = stream.zeroed::<u32>(64).unwrap();
+            while !STOP.load(Ordering::Relaxed) {
+                let mut graph = Graph::new();
+                graph.capture_begin_on(&stream).unwrap();
+                (0..20).for_each(|value| stream.fill(&words, value).unwrap());
+                graph.capture_end().unwrap();
+                (0..20).for_each(|_| stream.replay(&graph).unwrap());
+            }
+        });
+        let mut capturing = Graph::builder().keep_graph(true).build();
+        capturing.capture_begin_on(&stream).unwrap();
+        body().unwrap();
+        let mut all = Some((graph, capturing, words, stream, side));
+        for round in 0..30 {
+            all.as_ref().unwrap().0.replay().unwrap();
+            let status = in_fork(|| {
+                let started = Instant::now();
+                let (mut graph, mut capturing, words, stream, side) = all.take().unwrap();
+                assert!(!stream.is_capturing());
+                let path = std::env::temp_dir().join("none.dot");
+                for error in [
+                    graph.replay().unwrap_err(),
+                    side.replay(&graph).unwrap_err(),
+                    graph.debug_dump(path).unwrap_err(),
+                    graph.reset().unwrap_err(),
+                    stream.fill(&words, 1).unwrap_err(),
+                    capturing.capture_end().unwrap_err(),
+                    capturing.capture_begin_on(&side).unwrap_err(),
+                    Graph::new().capture_begin_on(&side).unwrap_err(),
+                    Graph::new().capture(|| Ok(())).unwrap_err(),
+                ] {
+                    assert_eq!(error.kind(), ErrorKind::ForkedChild, "{error}");
+                }
+                assert!(format!("{graph:?}").contains("captured"));
+                drop((graph, capturing, words, stream, side));
+                assert!(started.elapsed() < Duration::from_secs(2), "not at once");
+            });
+            assert_eq!(status, 0, "round {round}");
+        }
+        STOP.store(true, Ordering::Relaxed);
+        busy.join().unwrap();
+        let (_, mut capturing, words, stream, _) = all.unwrap();
+        capturing.capture_end().unwrap();
+        stream.fill(&words, 3).unwrap();
+        stream.replay(&capturing).unwrap();
+        let expected = [[7; 32], [3; 32]].concat();
+        return assert_eq!(stream.to_vec(&words).unwrap(), expected);
     }
     on_each_device(NAME, |test| in_own_process(test, NAME));
 }
