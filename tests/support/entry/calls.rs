@@ -36,6 +36,11 @@ pub(super) trait Answer: Copy {
     fn from_rule(result: vk::Result) -> Self;
 
     fn is_success(self) -> bool;
+
+    /// Shows a hook what there is behind the call: the arguments, and the value where one is given.
+    fn shown<A: Any + Copy>(self, args: &mut A, hook: impl FnOnce(&mut dyn Any)) {
+        hook(args);
+    }
 }
 
 impl Answer for vk::Result {
@@ -60,8 +65,24 @@ impl Answer for () {
     }
 }
 
+impl Answer for u64 {
+    const IS_FALLIBLE: bool = false;
+
+    fn from_rule(_: vk::Result) -> Self {
+        0
+    }
+
+    fn is_success(self) -> bool {
+        true
+    }
+
+    fn shown<A: Any + Copy>(self, args: &mut A, hook: impl FnOnce(&mut dyn Any)) {
+        hook(&mut (*args, self));
+    }
+}
+
 /// Calls the function next down as the rules say.
-fn through<A: Any, R: Answer>(
+fn through<A: Any + Copy, R: Answer>(
     chain: &Chain,
     place: usize,
     mut args: A,
@@ -75,7 +96,7 @@ fn through<A: Any, R: Answer>(
     }
     let answer = real(chain.real(place), &args);
     if answer.is_success() {
-        entry.after(place, &mut args);
+        answer.shown(&mut args, |shown| entry.after(place, shown));
     }
     answer
 }
@@ -195,6 +216,8 @@ calls! {
         allocator: *const AllocationCallbacks<'static>) -> (), ends buffer;
     BindBufferMemory = "vkBindBufferMemory"(
         device: vk::Device, buffer: vk::Buffer, memory: vk::DeviceMemory, offset: u64) -> vk::Result;
+    GetBufferDeviceAddress = "vkGetBufferDeviceAddress"(
+        device: vk::Device, info: *const vk::BufferDeviceAddressInfo<'static>) -> u64;
 
     CreateCommandPool = "vkCreateCommandPool"(
         device: vk::Device, info: *const vk::CommandPoolCreateInfo<'static>,
@@ -223,7 +246,21 @@ calls! {
         regions: *const vk::BufferCopy) -> ();
     CmdFillBuffer = "vkCmdFillBuffer"(
         commands: vk::CommandBuffer, to: vk::Buffer, offset: u64, size: u64, word: u32) -> ();
+    CmdUpdateBuffer = "vkCmdUpdateBuffer"(
+        commands: vk::CommandBuffer, to: vk::Buffer, offset: u64, size: u64,
+        data: *const c_void) -> ();
+    CmdBindPipeline = "vkCmdBindPipeline"(
+        commands: vk::CommandBuffer, point: vk::PipelineBindPoint, pipeline: vk::Pipeline) -> ();
+    CmdBindDescriptorSets = "vkCmdBindDescriptorSets"(
+        commands: vk::CommandBuffer, point: vk::PipelineBindPoint, layout: vk::PipelineLayout,
+        first: u32, count: u32, sets: *const vk::DescriptorSet, offset_count: u32,
+        offsets: *const u32) -> ();
+    CmdPushConstants = "vkCmdPushConstants"(
+        commands: vk::CommandBuffer, layout: vk::PipelineLayout, stages: vk::ShaderStageFlags,
+        offset: u32, size: u32, values: *const c_void) -> ();
     CmdDispatch = "vkCmdDispatch"(commands: vk::CommandBuffer, x: u32, y: u32, z: u32) -> ();
+    CmdDispatchIndirect = "vkCmdDispatchIndirect"(
+        commands: vk::CommandBuffer, counts: vk::Buffer, offset: u64) -> ();
 
     CreateShaderModule = "vkCreateShaderModule"(
         device: vk::Device, info: *const vk::ShaderModuleCreateInfo<'static>,
@@ -268,6 +305,9 @@ calls! {
     AllocateDescriptorSets = "vkAllocateDescriptorSets"(
         device: vk::Device, info: *const vk::DescriptorSetAllocateInfo<'static>,
         out: *mut vk::DescriptorSet) -> vk::Result;
+    UpdateDescriptorSets = "vkUpdateDescriptorSets"(
+        device: vk::Device, count: u32, writes: *const vk::WriteDescriptorSet<'static>,
+        copy_count: u32, copies: *const vk::CopyDescriptorSet<'static>) -> ();
 
     CreateSemaphore = "vkCreateSemaphore"(
         device: vk::Device, info: *const vk::SemaphoreCreateInfo<'static>,

@@ -155,7 +155,8 @@ impl Entry {
         self.rules(|rules| rules.list.push(Rule::hook(place(name), false, change)));
     }
 
-    /// Looks at what a function was called with once it has succeeded, and may change its answers.
+    /// Looks at what a function was called with once it has succeeded, and may change its answers; for
+    /// one that gives a value, at both, `(arguments, value)`.
     pub fn answer<T: Any>(&self, name: &str, change: impl FnMut(&mut T) + Send + 'static) {
         self.rules(|rules| rules.list.push(Rule::hook(place(name), true, change)));
     }

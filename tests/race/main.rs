@@ -1,0 +1,17 @@
+//! All that the crate submits is ordered: an independent check of what it had the driver do.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "a test may panic anywhere, and its numbers are small"
+)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+#[path = "../support/race/mod.rs"]
+mod race;
+
+mod checker;
+mod modules;
+mod programs;
