@@ -14,7 +14,7 @@ use super::temp::Through;
 use crate::device::plan::MemoryRole;
 use crate::error::Result;
 use crate::exec::hazard::{Stages, Use};
-use crate::exec::{Sink, StreamCore, Ticket};
+use crate::exec::{NoCommand, Sink, StreamCore, Ticket};
 use crate::vk::Segment;
 use crate::vk::command::Region;
 
@@ -340,7 +340,15 @@ fn copy_overlapping(
         }
         recorded?;
     }
-    Ok(())
+    let Some(piece) = &temp else {
+        return Ok(());
+    };
+    // The host writes it next, and what the device wrote has to be over for it, too.
+    let end = at + piece.len() as u64;
+    let seen = [Use::read(temp_segment.id(), at, end, Stages::HOST)];
+    let recorded = stream.record_steps(&mut [(&seen, None::<NoCommand>)]);
+    piece.used_in(stream, &recorded);
+    recorded.map(drop)
 }
 
 /// Fills `dst` with a pattern that starts at its first byte.
