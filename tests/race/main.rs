@@ -12,6 +12,13 @@ mod support;
 #[path = "../support/race/mod.rs"]
 mod race;
 
+#[path = "../icd-shim/tests/support/process.rs"]
+mod process;
+
 mod checker;
 mod modules;
 mod programs;
+mod queues;
+mod removal;
+mod steps;
+mod twins;

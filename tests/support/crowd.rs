@@ -37,6 +37,21 @@ pub struct Crowd {
 
 impl Crowd {
     pub fn new(seed: u64, streams: usize, buffers: usize) -> Self {
+        Self::with_kernels(
+            seed,
+            streams,
+            buffers,
+            [kernel("affine"), kernel("affine_map")],
+        )
+    }
+
+    /// The same with a kernel that works in place, and one that does not.
+    pub fn with_kernels(
+        seed: u64,
+        streams: usize,
+        buffers: usize,
+        [affine, map]: [Kernel; 2],
+    ) -> Self {
         let new_stream = |_| Stream::new(0).unwrap();
         let setup = Stream::new(0).unwrap();
         let shared = (0..buffers).map(|index| {
@@ -55,8 +70,8 @@ impl Crowd {
             streams: (0..streams).map(new_stream).collect(),
             shared,
             downloads: Vec::new(),
-            affine: kernel("affine"),
-            map: kernel("affine_map"),
+            affine,
+            map,
         }
     }
 

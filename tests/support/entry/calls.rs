@@ -182,6 +182,8 @@ calls! {
     EnumerateDeviceExtensionProperties = "vkEnumerateDeviceExtensionProperties"(
         physical: vk::PhysicalDevice, layer: *const core::ffi::c_char, count: *mut u32,
         out: *mut vk::ExtensionProperties) -> vk::Result;
+    GetPhysicalDeviceProperties = "vkGetPhysicalDeviceProperties"(
+        physical: vk::PhysicalDevice, out: *mut vk::PhysicalDeviceProperties) -> ();
     GetPhysicalDeviceMemoryProperties = "vkGetPhysicalDeviceMemoryProperties"(
         physical: vk::PhysicalDevice, out: *mut vk::PhysicalDeviceMemoryProperties) -> ();
     CreateDevice = "vkCreateDevice"(

@@ -186,6 +186,19 @@ impl Entry {
         );
     }
 
+    /// Has every device that is enumerated from now on flush and invalidate single bytes of memory that is
+    /// not coherent: for drivers that can.
+    pub fn let_atoms_be_bytes(&self) {
+        self.answer(
+            "vkGetPhysicalDeviceProperties",
+            move |args: &mut args::GetPhysicalDeviceProperties| {
+                // SAFETY: the driver has just written its answer there.
+                let properties = unsafe { &mut *args.1 };
+                properties.limits.non_coherent_atom_size = 1;
+            },
+        );
+    }
+
     /// Forgets all rules, and what they failed; counts stay.
     pub fn forget_rules(&self) {
         self.rules(|rules| {

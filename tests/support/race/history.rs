@@ -93,6 +93,8 @@ pub struct List {
     pub uses: BTreeSet<Object>,
     /// Whether it may be submitted again while it is pending.
     pub again: bool,
+    /// What the test has said it is of.
+    pub label: usize,
 }
 
 impl List {
@@ -199,31 +201,44 @@ impl History {
         found
     }
 
-    /// The same but for some barriers.
+    /// What was done in the lists with a label, as if they had waited for nothing.
     #[must_use]
-    pub fn without_barriers(&self, spots: &[Spot]) -> Self {
+    pub fn of_label(&self, label: usize) -> Self {
         let mut left = self.clone();
-        // From the end, so that the other places hold.
-        let mut spots = spots.to_vec();
-        spots.sort_unstable();
-        for spot in spots.iter().rev() {
-            if let Event::Submission(submission) = &mut left.events[spot.event] {
-                let list = Arc::make_mut(&mut submission.lists[spot.part]);
-                list.commands.remove(spot.command);
+        for event in &mut left.events {
+            if let Event::Submission(submission) = event {
+                let is_of = |list: &Arc<List>| list.label == label && !list.is_divider();
+                submission.lists.retain(is_of);
+                submission.waits.clear();
             }
         }
         left
     }
 
-    /// The same but for some waits.
+    /// The same, but some barriers are for nothing. All else stays where it is.
+    #[must_use]
+    pub fn without_barriers(&self, spots: &[Spot]) -> Self {
+        let mut left = self.clone();
+        for spot in spots {
+            if let Event::Submission(submission) = &mut left.events[spot.event] {
+                let list = Arc::make_mut(&mut submission.lists[spot.part]);
+                list.commands[spot.command] = Command::Barrier(Barrier {
+                    from: PipelineStageFlags::empty(),
+                    to: PipelineStageFlags::empty(),
+                    memory: Vec::new(),
+                });
+            }
+        }
+        left
+    }
+
+    /// The same, but some waits hold nothing back.
     #[must_use]
     pub fn without_waits(&self, spots: &[Spot]) -> Self {
         let mut left = self.clone();
-        let mut spots = spots.to_vec();
-        spots.sort_unstable();
-        for spot in spots.iter().rev() {
+        for spot in spots {
             if let Event::Submission(submission) = &mut left.events[spot.event] {
-                submission.waits.remove(spot.part);
+                submission.waits[spot.part].stages = PipelineStageFlags::empty();
             }
         }
         left

@@ -209,7 +209,8 @@ impl Hooks<'_> {
                 let again = vk::CommandBufferUsageFlags::SIMULTANEOUS_USE;
                 let again = one(args.1).flags.contains(again);
                 let raw = args.0.as_raw();
-                objects.home(raw).begin(raw, again);
+                let label = objects.label;
+                objects.home(raw).begin(raw, again, label);
             },
         );
         self.after(

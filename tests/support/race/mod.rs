@@ -28,7 +28,7 @@ pub mod shader;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::support::entry::Entry;
-use history::History;
+use history::{Command, History};
 use objects::Objects;
 
 /// What was done through an entry.
@@ -62,6 +62,11 @@ impl Log {
         self.with(|objects| objects.know_memory(address, bytes));
     }
 
+    /// Labels the command buffers that are begun from now on, for tests that look at some of them alone.
+    pub fn label(&self, label: usize) {
+        self.with(|objects| objects.label = label);
+    }
+
     /// What has been done so far, by device.
     ///
     /// # Panics
@@ -78,6 +83,11 @@ impl Log {
             assert!(objects.unknown.is_empty(), "{:#?}", objects.unknown);
             objects.histories()
         })
+    }
+
+    /// What was recorded so far and where, whenever it is submitted; dividers are not among it.
+    pub fn recorded(&self) -> Vec<Command> {
+        self.with(|objects| objects.recorded())
     }
 
     /// What the one device has done so far.

@@ -21,6 +21,8 @@ pub struct Objects {
     homes: BTreeMap<u64, u64>,
     /// How often something was submitted, or tried to be.
     pub submit_calls: u64,
+    /// What lists that are begun are labelled with.
+    pub label: usize,
     /// What can't be told from outside.
     pub unknown: BTreeSet<String>,
     newest: u64,
@@ -29,6 +31,9 @@ pub struct Objects {
 #[derive(Default)]
 pub struct Device {
     history: History,
+    /// All commands in the order in which they were recorded, but for those of lists that are submitted
+    /// again and again.
+    recorded: Vec<Command>,
     memories: BTreeMap<u64, u64>,
     buffers: BTreeMap<u64, Buffer>,
     modules: BTreeMap<u64, Arc<Vec<u32>>>,
@@ -104,6 +109,12 @@ impl Objects {
     pub fn histories(&self) -> Vec<History> {
         let living = self.devices.values().map(|device| device.history.clone());
         self.past.iter().cloned().chain(living).collect()
+    }
+
+    /// What was recorded on the devices that are there, in this order.
+    pub fn recorded(&self) -> Vec<Command> {
+        let living = self.devices.values();
+        living.flat_map(|device| device.recorded.clone()).collect()
     }
 
     fn number(&mut self) -> u64 {
@@ -271,10 +282,11 @@ impl Device {
         }
     }
 
-    pub fn begin(&mut self, raw: u64, again: bool) {
+    pub fn begin(&mut self, raw: u64, again: bool, label: usize) {
         let pool = self.lists[&raw].pool;
         let list = List {
             again,
+            label,
             uses: BTreeSet::from([Object::CommandPool(pool)]),
             ..List::default()
         };
@@ -329,8 +341,11 @@ impl Device {
 
     pub fn record(&mut self, raw: u64, command: Command, used: BTreeSet<Object>) {
         let list = Arc::make_mut(&mut self.list(raw).list);
-        list.commands.push(command);
+        list.commands.push(command.clone());
         list.uses.extend(used);
+        if !list.again {
+            self.recorded.push(command);
+        }
     }
 
     /// Bytes of a buffer in its memory; notes that both are used.

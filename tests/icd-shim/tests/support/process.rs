@@ -39,7 +39,8 @@ fn library() -> Option<PathBuf> {
 
 /// A manifest for the library, in the target folder; tests run side by side.
 fn manifest(test: &str, library: &Path) -> PathBuf {
-    let name = format!("{test}-{}.json", std::process::id());
+    // The loader takes a list that colons part.
+    let name = format!("{}-{}.json", test.replace(':', "-"), std::process::id());
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let library = library.display().to_string().replace('\\', "\\\\");
     let text = format!(
