@@ -98,6 +98,7 @@ fn shaders_of_the_crate_write_what_they_are_given() {
     }
     let bits = std::fs::read("shaders/random_bits.spv").unwrap();
     let bits = uses(&words(&bits), "main");
+    assert_eq!(bits.far, NOTHING);
     assert_eq!(
         bits.addresses.into_iter().collect::<Vec<_>>(),
         [(0, WRITTEN), (8, WRITTEN)]

@@ -4,6 +4,7 @@
 use vkaccel::Stream;
 
 use crate::process::over_the_shim;
+use crate::programs::hand_round;
 use crate::race::Log;
 use crate::race::check::is_sound;
 use crate::removal::{assert_barriers_of_streams_are_needed, assert_waits_are_needed};
@@ -74,6 +75,21 @@ fn random_programs_of_threads_on_two_families_are_ordered() {
                     });
                 }
             });
+            drop(runtime);
+            log.check();
+        }
+    });
+}
+
+#[test]
+fn memory_that_goes_from_hand_to_hand_over_queues_is_ordered_and_ends_after_its_use() {
+    let test =
+        "queues::memory_that_goes_from_hand_to_hand_over_queues_is_ordered_and_ends_after_its_use";
+    over_the_shim(test, &FOUR_QUEUES, || {
+        let _deadline = Deadline::new(test, 240);
+        for by in By::BOTH {
+            let (log, runtime) = logged();
+            hand_round(&log, runtime.runtime(), by, 3, 100);
             drop(runtime);
             log.check();
         }

@@ -34,6 +34,8 @@ enum Origin {
     Descriptor(u32, u32),
     /// A pointer to this byte of the push constants.
     Push(u32),
+    /// A pointer to somewhere among them.
+    AnyPush,
     /// What stands at this byte of the push constants, an address perhaps.
     At(u32),
     /// A pointer into a variable of the shader's own.
@@ -209,7 +211,7 @@ impl<'a> Module<'a> {
     }
 
     /// Where a member of the push constants is, from the type that the indices start in; nothing where
-    /// the shader counts it out itself.
+    /// it is a part of a vector, or the shader counts it out itself.
     fn member(&self, mut kind: u32, mut at: u32, indices: &[u32]) -> Option<u32> {
         for index in indices {
             let index = *self.constants.get(index)?;
@@ -259,7 +261,7 @@ impl Tracer<'_> {
                 }
                 Origin::At(place) => self.uses.addresses.entry(place).or_default(),
                 Origin::Far => &mut self.uses.far,
-                Origin::Push(_) | Origin::Own(_) => continue,
+                Origin::Push(_) | Origin::AnyPush | Origin::Own(_) => continue,
             };
             access.reads |= reads;
             access.writes |= writes;
@@ -329,7 +331,7 @@ impl Tracer<'_> {
         let origins = self.of(base).into_iter().map(|origin| match origin {
             Origin::Push(at) => {
                 let member = pointee.and_then(|kind| module.member(*kind, at, indices));
-                member.map_or(Origin::Far, Origin::Push)
+                member.map_or(Origin::AnyPush, Origin::Push)
             }
             other => other,
         });
@@ -348,7 +350,7 @@ impl Tracer<'_> {
                 Origin::Push(at) => {
                     found.insert(Origin::At(at));
                 }
-                Origin::Descriptor(..) | Origin::At(_) | Origin::Far => {
+                Origin::Descriptor(..) | Origin::At(_) | Origin::AnyPush | Origin::Far => {
                     found.insert(Origin::Far);
                 }
             }
