@@ -15,6 +15,7 @@ mod race;
 #[path = "../icd-shim/tests/support/process.rs"]
 mod process;
 
+mod by_hand;
 mod checker;
 mod modules;
 mod programs;

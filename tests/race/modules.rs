@@ -92,19 +92,15 @@ fn addresses_that_stand_in_memory_are_told_apart() {
 /// Of the crate's own shaders, which hand the address through functions.
 #[test]
 fn shaders_of_the_crate_write_what_they_are_given() {
-    let root = std::env::var("VKACCEL_TEST_ROOT");
-    if root.is_ok() {
-        return crate::support::skip("shaders_of_the_crate", "there is no repository");
-    }
-    let bits = std::fs::read("shaders/random_bits.spv").unwrap();
-    let bits = uses(&words(&bits), "main");
+    let bits = include_bytes!("../../shaders/random_bits.spv");
+    let bits = uses(&words(bits), "main");
     assert_eq!(bits.far, NOTHING);
     assert_eq!(
         bits.addresses.into_iter().collect::<Vec<_>>(),
         [(0, WRITTEN), (8, WRITTEN)]
     );
-    let check = std::fs::read("shaders/indirect.spv").unwrap();
-    let check = uses(&words(&check), "main");
+    let check = include_bytes!("../../shaders/indirect.spv");
+    let check = uses(&words(check), "main");
     let accesses: Vec<_> = check.descriptors.into_values().collect();
     assert_eq!(accesses, [READ, WRITTEN, WRITTEN]);
 }

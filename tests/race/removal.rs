@@ -18,7 +18,7 @@ fn on_one_stream(test: &TestRuntime, seed: u64, by: By, step: fn(&mut Program)) 
     let log = Log::install(&entry);
     let _runtime = test.another(entry.builder());
     let mut program = Program::new(&log, seed, 1, by, Order::Events);
-    for _ in 0..80 {
+    for _ in 0..60 {
         step(&mut program);
     }
     program.end();
@@ -90,7 +90,7 @@ fn every_barrier_of_many_streams_is_needed_but_for_what_orders_streams() {
             let log = Log::install(&entry);
             let _runtime = test.another(entry.builder());
             let mut program = Program::new(&log, 5, 4, by, order);
-            for _ in 0..40 {
+            for _ in 0..30 {
                 program.step();
                 program.step();
                 program.hand_on();

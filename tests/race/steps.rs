@@ -162,8 +162,8 @@ impl Program {
             0 => self.fill(),
             1 | 2 => self.copy(),
             3 | 4 => self.in_place(),
-            5 | 6 => self.map(),
-            7 => self.decide(),
+            5 => self.map(),
+            6 => self.decide(),
             _ => self.uniform(),
         }
     }
@@ -261,12 +261,13 @@ impl Program {
             .unwrap();
     }
 
+    /// Writes what launches read as a uniform block, or makes one.
     fn uniform(&mut self) {
         let [from, to] = self.two();
         let stream = self.stream();
-        let head = self.buffers[from.0].view(0..2).unwrap();
-        if self.random.below(2) == 0 {
-            stream.copy(head, &self.params).unwrap();
+        if self.random.below(3) == 0 {
+            let head = self.buffers[from.0].view(0..2).unwrap();
+            return stream.copy(head, &self.params).unwrap();
         }
         let from = self.view(&from);
         let args = (&self.params, from, self.view(&to), self.view(&to));
@@ -336,7 +337,7 @@ impl Program {
             .unwrap();
     }
 
-    /// A copy within a buffer whose ends overlap, and a fill with a pattern of bytes.
+    /// A copy within a buffer whose ends overlap.
     fn overlapping(&mut self) {
         let stream = self.stream();
         let (which, by) = (self.random.below(2), 1 + self.random.below(300));

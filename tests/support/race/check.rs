@@ -22,13 +22,8 @@ use ash::vk::{AccessFlags, PipelineStageFlags};
 use super::history::{
     Barrier, Command, Event, History, MemoryBarrier, Object, Range, Spot, Submission, Touch, Wait,
 };
-
-/// The stages of a queue that any access is made in.
-const DEVICE: PipelineStageFlags = PipelineStageFlags::from_raw(
-    PipelineStageFlags::DRAW_INDIRECT.as_raw()
-        | PipelineStageFlags::COMPUTE_SHADER.as_raw()
-        | PipelineStageFlags::TRANSFER.as_raw(),
-);
+use super::promises::promises;
+use super::scopes::{DEVICE, accesses, first_scope, named, second_scope};
 
 /// Something that should be ordered, and is not.
 #[derive(Clone, Debug, PartialEq)]
@@ -160,7 +155,7 @@ fn commands_of(event: usize, submission: &Submission) -> impl Iterator<Item = (S
 }
 
 /// What is looked up again and again.
-struct Facts<'a> {
+pub struct Facts<'a> {
     history: &'a History,
     /// The last event that touches a piece of memory.
     last: BTreeMap<u64, usize>,
@@ -174,7 +169,7 @@ struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    fn of(history: &'a History) -> Self {
+    pub fn of(history: &'a History) -> Self {
         let mut facts = Self {
             history,
             last: BTreeMap::new(),
@@ -210,7 +205,7 @@ impl<'a> Facts<'a> {
     }
 
     /// The value that a semaphore has at least once a wait for `value` is over.
-    fn reached(&self, semaphore: u64, value: u64) -> u64 {
+    pub fn reached(&self, semaphore: u64, value: u64) -> u64 {
         let values = self.signalled.get(&semaphore);
         let next = values.and_then(|values| values.range(value..).next());
         next.copied().unwrap_or(0)
@@ -437,112 +432,4 @@ impl<'a> Flow<'a> {
             });
         }
     }
-}
-
-/// Waits that were submitted before their signals, and ends of things in use.
-fn promises(history: &History) -> Vec<Fault> {
-    let facts = Facts::of(history);
-    let mut faults = Vec::new();
-    let mut signalled = BTreeSet::new();
-    let mut seen = BTreeMap::<u64, u64>::new();
-    // The submissions that a thing is used by, until they are seen to be over.
-    let mut users = BTreeMap::<Object, Vec<usize>>::new();
-    for (at, event) in history.events.iter().enumerate() {
-        match event {
-            Event::Submission(submission) => {
-                for (part, wait) in submission.waits.iter().enumerate() {
-                    let point = wait.point;
-                    let reached = facts.reached(point.semaphore, point.value);
-                    if !signalled.contains(&(point.semaphore, reached)) {
-                        let spot = Spot {
-                            event: at,
-                            part,
-                            command: 0,
-                        };
-                        faults.push(Fault::Wait { spot, wait: *wait });
-                    }
-                }
-                let signals = submission.signals.iter();
-                signalled.extend(signals.map(|signal| (signal.semaphore, signal.value)));
-                for object in submission.lists.iter().flat_map(|list| &list.uses) {
-                    users.entry(*object).or_default().push(at);
-                }
-            }
-            Event::Seen(point) => {
-                let seen = seen.entry(point.semaphore).or_default();
-                *seen = point.value.max(*seen);
-            }
-            Event::Ends(object) => {
-                for submission in users.remove(object).unwrap_or_default() {
-                    if !is_over(history, submission, &seen) {
-                        faults.push(Fault::Ends {
-                            object: *object,
-                            event: at,
-                            submission,
-                        });
-                    }
-                }
-            }
-            Event::HostReads(_) | Event::HostWrites(_) => {}
-        }
-    }
-    faults
-}
-
-/// Whether the host has seen that a submission is over.
-fn is_over(history: &History, submission: usize, seen: &BTreeMap<u64, u64>) -> bool {
-    let Event::Submission(submission) = &history.events[submission] else {
-        return true;
-    };
-    let mut signals = submission.signals.iter();
-    signals.any(|signal| seen.get(&signal.semaphore) >= Some(&signal.value))
-}
-
-/// The stages that a mask names, of those that are told apart here.
-fn named(mask: PipelineStageFlags) -> PipelineStageFlags {
-    let mut stages = mask & (DEVICE | PipelineStageFlags::HOST);
-    if mask.contains(PipelineStageFlags::ALL_COMMANDS) {
-        stages |= DEVICE;
-    }
-    stages
-}
-
-/// What a barrier from these stages waits for: those that come before them in a pipeline, too.
-fn first_scope(mask: PipelineStageFlags) -> PipelineStageFlags {
-    let mut stages = named(mask);
-    if stages.contains(PipelineStageFlags::COMPUTE_SHADER) {
-        stages |= PipelineStageFlags::DRAW_INDIRECT;
-    }
-    if mask.contains(PipelineStageFlags::BOTTOM_OF_PIPE) {
-        stages |= DEVICE;
-    }
-    stages
-}
-
-/// What waits for a barrier to these stages: those that come after them in a pipeline, too.
-fn second_scope(mask: PipelineStageFlags) -> PipelineStageFlags {
-    let mut stages = named(mask);
-    if stages.contains(PipelineStageFlags::DRAW_INDIRECT) {
-        stages |= PipelineStageFlags::COMPUTE_SHADER;
-    }
-    if mask.contains(PipelineStageFlags::TOP_OF_PIPE) {
-        stages |= DEVICE;
-    }
-    stages
-}
-
-/// The accesses that a mask names.
-fn accesses(mask: AccessFlags) -> AccessFlags {
-    let mut all = mask;
-    if mask.contains(AccessFlags::MEMORY_READ) {
-        all |= AccessFlags::SHADER_READ
-            | AccessFlags::UNIFORM_READ
-            | AccessFlags::TRANSFER_READ
-            | AccessFlags::INDIRECT_COMMAND_READ
-            | AccessFlags::HOST_READ;
-    }
-    if mask.contains(AccessFlags::MEMORY_WRITE) {
-        all |= AccessFlags::SHADER_WRITE | AccessFlags::TRANSFER_WRITE | AccessFlags::HOST_WRITE;
-    }
-    all
 }

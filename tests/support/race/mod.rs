@@ -6,6 +6,10 @@
 //! from the crate's own plan. [`check`] finds what nothing orders.
 //!
 //! ```ignore
+//! mod support;
+//! #[path = "support/race/mod.rs"]
+//! mod race;
+//!
 //! let entry = Entry::new().unwrap();
 //! let log = Log::install(&entry);
 //! let runtime = test.another(entry.builder());
@@ -22,7 +26,9 @@ pub mod check;
 pub mod history;
 mod hooks;
 mod objects;
+mod promises;
 pub mod reach;
+mod scopes;
 pub mod shader;
 
 use std::sync::{Arc, Mutex, PoisonError};
