@@ -173,8 +173,8 @@ impl Program {
         match self.random.below(12) {
             0 => self.upload(),
             1 => self.download(),
-            2 => self.to_pinned(),
-            3 => self.from_pinned(),
+            2 => self.out_to_pinned(),
+            3 => self.in_from_pinned(),
             4 => self.overlapping(),
             5 => self.passing(),
             _ => self.step(),
@@ -315,7 +315,7 @@ impl Program {
         assert_eq!(self.pinned.read().unwrap().len(), PART);
     }
 
-    fn to_pinned(&mut self) {
+    fn out_to_pinned(&mut self) {
         let part = self.part();
         let stream = self.stream();
         stream
@@ -326,7 +326,7 @@ impl Program {
         }
     }
 
-    fn from_pinned(&mut self) {
+    fn in_from_pinned(&mut self) {
         if self.random.below(2) == 0 {
             self.pinned.write().unwrap().fill(5);
         }
