@@ -74,6 +74,8 @@ fn addresses_are_followed_from_the_push_constants() {
     assert_eq!(addresses("affine_at"), [(0, READ), (8, WRITTEN)]);
     assert_eq!(addresses("affine_here_at"), [(0, BOTH)]);
     assert_eq!(addresses("tick_at"), [(0, BOTH)]);
+    assert_eq!(of("tick_at").bytes.get(&0), Some(&4));
+    assert!(of("affine_at").bytes.is_empty());
     assert!(descriptors("affine_at").is_empty());
     for name in ["affine", "affine_at", "affine_here_at"] {
         assert_eq!(of(name).far, NOTHING, "{name}");
@@ -95,9 +97,11 @@ fn shaders_of_the_crate_write_what_they_are_given() {
     let bits = include_bytes!("../../shaders/random_bits.spv");
     let bits = uses(&words(bits), "main");
     assert_eq!(bits.far, NOTHING);
+    // The state's bytes are counted by its type, those of the words are not.
+    assert_eq!(bits.bytes.into_iter().collect::<Vec<_>>(), [(16, 16)]);
     assert_eq!(
         bits.addresses.into_iter().collect::<Vec<_>>(),
-        [(0, WRITTEN), (8, WRITTEN)]
+        [(0, WRITTEN), (8, WRITTEN), (16, READ)]
     );
     let check = include_bytes!("../../shaders/indirect.spv");
     let check = uses(&words(check), "main");

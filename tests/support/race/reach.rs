@@ -43,7 +43,6 @@ const RULES: &[(&str, Rule)] = &[
         )
     }),
     ("store_at", |launch| (0, 4 * launch.word(12))),
-    ("tick_at", |_| (0, 4)),
 ];
 
 /// The rule for a module, if it is one of the committed ones that take addresses.

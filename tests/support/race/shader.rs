@@ -23,6 +23,8 @@ pub struct Uses {
     pub descriptors: BTreeMap<(u32, u32), Access>,
     /// By the place among the push constants that the address stands at.
     pub addresses: BTreeMap<u32, Access>,
+    /// The bytes of what the address there leads to, where its type says it.
+    pub bytes: BTreeMap<u32, u64>,
     /// Through addresses that come from elsewhere, as from memory.
     pub far: Access,
 }
@@ -66,6 +68,10 @@ struct Module<'a> {
     /// Where the members of a struct are.
     members: BTreeMap<(u32, u32), u32>,
     structs: BTreeMap<u32, &'a [u32]>,
+    /// The bytes of types that have them, but for structs.
+    sizes: BTreeMap<u32, u64>,
+    /// From one element of an array to the next.
+    strides: BTreeMap<u32, u64>,
     constants: BTreeMap<u32, u32>,
     /// What a pointer's type points to.
     pointees: BTreeMap<u32, u32>,
@@ -152,8 +158,26 @@ impl<'a> Module<'a> {
                 Some(Op::TypeStruct) => {
                     module.structs.insert(first, &one.words[1..]);
                 }
+                Some(Op::Decorate) if second == Decoration::ArrayStride as u32 => {
+                    module.strides.insert(first, u64::from(third));
+                }
                 Some(Op::TypePointer) => {
                     module.pointees.insert(first, third);
+                    module.sizes.insert(first, 8);
+                }
+                Some(Op::TypeInt | Op::TypeFloat) => {
+                    module.sizes.insert(first, u64::from(second / 8));
+                }
+                Some(Op::TypeVector) => {
+                    let one = module.sizes.get(&second).copied().unwrap_or(0);
+                    module.sizes.insert(first, one * u64::from(third));
+                }
+                Some(Op::TypeArray) => {
+                    let stride = module.strides.get(&first);
+                    let len = module.constants.get(&third);
+                    if let (Some(stride), Some(len)) = (stride, len) {
+                        module.sizes.insert(first, stride * u64::from(*len));
+                    }
                 }
                 Some(Op::Constant) => {
                     module.constants.insert(second, third);
@@ -208,6 +232,19 @@ impl<'a> Module<'a> {
             }
         }
         reached
+    }
+
+    /// The bytes of a type; nothing where they are not counted in it.
+    fn bytes(&self, kind: u32) -> Option<u64> {
+        let Some(members) = self.structs.get(&kind) else {
+            return self.sizes.get(&kind).copied();
+        };
+        let mut bytes = 0;
+        for (place, member) in (0..).zip(*members) {
+            let start = u64::from(*self.members.get(&(kind, place))?);
+            bytes = bytes.max(start + self.bytes(*member)?);
+        }
+        Some(bytes)
     }
 
     /// Where a member of the push constants is, from the type that the indices start in; nothing where
@@ -277,7 +314,7 @@ impl Tracer<'_> {
             Some(Op::PtrAccessChain | Op::InBoundsPtrAccessChain) => {
                 self.chain(result, first, &one.words[4..]);
             }
-            Some(Op::Load) => self.load(result, first),
+            Some(Op::Load) => self.load(one.word(0), result, first),
             Some(Op::Store) => self.store(one.word(0), one.word(1)),
             Some(Op::CopyMemory) => {
                 let value = self.loaded(one.word(1));
@@ -358,8 +395,16 @@ impl Tracer<'_> {
         found
     }
 
-    fn load(&mut self, result: u32, pointer: u32) {
+    fn load(&mut self, kind: u32, result: u32, pointer: u32) {
         self.touch(pointer, true, false);
+        let pointee = self.module.pointees.get(&kind);
+        if let Some(bytes) = pointee.and_then(|kind| self.module.bytes(*kind)) {
+            for origin in self.of(pointer) {
+                if let Origin::Push(at) = origin {
+                    self.uses.bytes.insert(at, bytes);
+                }
+            }
+        }
         let value = self.loaded(pointer);
         self.add(result, value);
     }

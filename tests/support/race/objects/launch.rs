@@ -85,9 +85,10 @@ impl Device {
             }
             let (raw, buffer, start) = (self.at(address))
                 .ok_or_else(|| format!("a launch takes {address:#x}, where no buffer is"))?;
-            let (lo, hi) = match program.rule {
-                Some(rule) => rule(launch),
-                None => (0, self.known_bytes(address)?),
+            let (lo, hi) = match (program.uses.bytes.get(&place), program.rule) {
+                (Some(bytes), _) => (0, *bytes),
+                (None, Some(rule)) => rule(launch),
+                (None, None) => (0, self.known_bytes(address)?),
             };
             let offset = address - start;
             let left = buffer.size - offset;
