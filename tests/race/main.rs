@@ -17,6 +17,7 @@ mod process;
 
 mod by_hand;
 mod checker;
+mod graphs;
 mod modules;
 mod programs;
 mod queues;

@@ -175,7 +175,7 @@ impl<'a> Hands<'a> {
         let held = &mut self.held[at];
         stream.wait_event(&held.done).unwrap();
         stream
-            .scope(|| self.generator.fill_bits(&held.buffer))
+            .fill_integers(&self.generator, &held.buffer, 1..7)
             .unwrap();
         held.done = stream.record_event().unwrap();
     }

@@ -3,6 +3,7 @@
 
 use vkaccel::Stream;
 
+use crate::graphs::capture_and_replay;
 use crate::process::over_the_shim;
 use crate::programs::hand_round;
 use crate::race::Log;
@@ -112,6 +113,22 @@ fn programs_that_go_from_queue_to_queue_are_ordered_and_need_their_barriers() {
             }
             program.end();
             assert_barriers_of_streams_are_needed(&log.history(), 6);
+            drop(runtime);
+            log.check();
+        }
+    });
+}
+
+#[test]
+fn replays_on_four_queues_are_ordered() {
+    let test = "queues::replays_on_four_queues_are_ordered";
+    over_the_shim(test, &FOUR_QUEUES, || {
+        let _deadline = Deadline::new(test, 240);
+        for (by, order) in (By::BOTH.into_iter()).flat_map(|by| ORDERS.map(|order| (by, order))) {
+            let (log, runtime) = logged();
+            let mut program = Program::new(&log, 12, 6, by, order);
+            capture_and_replay(&mut program, 12, 12, false);
+            program.end();
             drop(runtime);
             log.check();
         }

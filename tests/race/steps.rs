@@ -1,6 +1,8 @@
 //! Random programs whose steps stand in one order, on one stream or handed from stream to stream.
 
-use vkaccel::{Arg, Buffer, Download, Event, Grid, Kernel, PinnedBuffer, Stream, View};
+use vkaccel::{
+    Arg, Buffer, Download, Event, Generator, Graph, Grid, Kernel, PinnedBuffer, Stream, View,
+};
 
 use crate::race::Log;
 use crate::support::kernels::kernel;
@@ -63,6 +65,7 @@ pub struct Program {
     params: Buffer<u32>,
     pinned: PinnedBuffer<u32>,
     downloads: Vec<Download<u32>>,
+    generator: Generator,
     affine: Kernel,
     map: Kernel,
     put: Kernel,
@@ -109,6 +112,7 @@ impl Program {
             params: first.zeroed(2).unwrap(),
             pinned: PinnedBuffer::new(PART).unwrap(),
             downloads: Vec::new(),
+            generator: Generator::new(seed, 0).unwrap(),
             affine,
             map,
             put: by.kernel("put_three", "put_three_at"),
@@ -168,15 +172,44 @@ impl Program {
         }
     }
 
+    /// One of those that a capture takes.
+    pub fn step_in_graph(&mut self) {
+        match self.random.below(10) {
+            0 => self.fork(),
+            1 => self.draw(),
+            2 => self.passing(),
+            3 => self.overlapping(),
+            4 => self.upload(),
+            _ => self.step_in_its_memory(),
+        }
+    }
+
+    /// A graph of what is done meanwhile, which may be on several streams.
+    pub fn capture(&mut self, steps: impl FnOnce(&mut Self)) -> Graph {
+        let stream = self.stream();
+        let mut graph = Graph::new();
+        let captured = graph.capture_on(&stream, || {
+            steps(self);
+            Ok(())
+        });
+        captured.unwrap();
+        graph
+    }
+
+    pub fn replay(&self, graph: &Graph) {
+        self.stream().replay(graph).unwrap();
+    }
+
     /// One of those, or one with the host.
     pub fn step_with_host(&mut self) {
-        match self.random.below(12) {
+        match self.random.below(13) {
             0 => self.upload(),
             1 => self.download(),
             2 => self.out_to_pinned(),
             3 => self.in_from_pinned(),
             4 => self.overlapping(),
             5 => self.passing(),
+            6 => self.draw(),
             _ => self.step(),
         }
     }
@@ -272,6 +305,27 @@ impl Program {
         let from = self.view(&from);
         let args = (&self.params, from, self.view(&to), self.view(&to));
         stream.launch(&self.gaps, Grid::groups(1), args).unwrap();
+    }
+
+    /// Two streams side by side, each on a buffer.
+    fn fork(&mut self) {
+        let main = self.stream();
+        let side = Stream::new(0).unwrap();
+        side.wait_stream(&main).unwrap();
+        for (stream, buffer) in [(&main, &self.buffers[0]), (&side, &self.buffers[1])] {
+            let args = (buffer, 3, 1, WORDS);
+            let grid = Grid::elements(WORDS);
+            stream.launch(&self.affine, grid, args).unwrap();
+        }
+        main.wait_stream(&side).unwrap();
+    }
+
+    /// Random numbers, by a kernel of the crate's own.
+    fn draw(&mut self) {
+        let part = self.part();
+        self.stream()
+            .fill_bits(&self.generator, self.view(&part))
+            .unwrap();
     }
 
     fn upload(&mut self) {

@@ -45,8 +45,14 @@ const RULES: &[(&str, Rule)] = &[
     ("store_at", |launch| (0, 4 * launch.word(12))),
 ];
 
+/// The crate's own for random words, of which it is told how many to write.
+const RANDOM_BITS: &[u8] = include_bytes!("../../../shaders/random_bits.spv");
+
 /// The rule for a module, if it is one of the committed ones that take addresses.
 pub fn rule(module: &[u8]) -> Option<Rule> {
+    if module == RANDOM_BITS {
+        return Some(|launch| (0, 4 * launch.word(40)));
+    }
     let is_it = |(name, _): &&(&str, Rule)| crate::support::spirv(name) == module;
     RULES.iter().find(is_it).map(|(_, rule)| *rule)
 }
