@@ -1,5 +1,7 @@
 //! What the benchmarks share.
 
+pub mod null;
+
 /// A small generator of numbers that are random enough (xorshift64*).
 #[derive(Debug)]
 pub struct Numbers(pub u64);

@@ -1,0 +1,243 @@
+//! What a launch costs, beside the same work in raw Vulkan by hand; on the first device, or on a driver
+//! that does nothing, where what is left is the caller's own cost. One run, interleaved; medians.
+//!
+//! ```text
+//! taskset -c 0 cargo run --release -p vkaccel-benches --bin launches
+//! taskset -c 0 cargo run --release -p vkaccel-benches --bin launches -- --null
+//! ```
+//!
+//! Another argument names the rows to be measured, by a part of their names.
+
+mod own;
+mod raw;
+mod work;
+
+use std::time::Instant;
+
+use vkaccel::{Counters, Runtime};
+use vkaccel_benches::null;
+
+use own::Own;
+use raw::{Raw, Recorded};
+use work::{Abi, Result, Work};
+
+/// How often each figure is measured; the median counts.
+const ROUNDS: usize = 21;
+/// How many launches are one figure.
+const LAUNCHES: u32 = 1000;
+/// How many round trips are.
+const TRIPS: u32 = 100;
+
+/// What a row is about.
+struct Row {
+    name: String,
+    work: Work,
+    form: Form,
+    /// How many launches or round trips share one timing.
+    count: u32,
+}
+
+/// How work is done.
+enum Form {
+    /// All launches, and one wait.
+    Together,
+    /// All launches, each with a submission, and one wait.
+    OneByOne,
+    /// All launches with a wait, again and again.
+    Trips,
+    /// Recorded once, and submitted with a wait again and again.
+    Replay(Recorded),
+}
+
+/// What came out of a row's rounds.
+#[derive(Default)]
+struct Times {
+    raw: Vec<f64>,
+    own: Vec<f64>,
+    /// What the crate did in the last round.
+    counted: Counters,
+}
+
+fn main() -> Result<()> {
+    let mut args: Vec<_> = std::env::args().skip(1).collect();
+    let is_null = args.iter().any(|arg| arg == "--null");
+    args.retain(|arg| arg != "--null");
+    let (entry, runtime) = match is_null {
+        true => on_null_driver()?,
+        false => on_first_device()?,
+    };
+    let mut raw = Raw::open(entry)?;
+    let own = Own::open(runtime)?;
+    if !is_null {
+        compare(&mut raw, &own)?;
+    }
+    let mut rows = rows(&raw)?;
+    rows.retain(|row| args.iter().all(|part| row.title().contains(part)));
+    let mut times: Vec<_> = rows.iter().map(|_| Times::default()).collect();
+    for _ in 0..=ROUNDS {
+        for (row, times) in rows.iter().zip(&mut times) {
+            row.measure(&mut raw, &own, times)?;
+        }
+    }
+    println!(
+        "{:<49} {:>9} {:>11} {:>6} {:>8} {:>9}",
+        "", "raw, ns", "vkaccel, ns", "ratio", "submits", "barriers"
+    );
+    for (row, times) in rows.iter().zip(times) {
+        row.print(times);
+    }
+    Ok(())
+}
+
+#[allow(unsafe_code, reason = "drivers are loaded here, for both sides")]
+fn on_null_driver() -> Result<(ash::Entry, Runtime)> {
+    null::load()?;
+    let functions = ash::StaticFn {
+        get_instance_proc_addr: null::get_instance_proc_addr,
+    };
+    // SAFETY: functions of a driver that does nothing.
+    let entry = unsafe { ash::Entry::from_static_fn(functions) };
+    // SAFETY: as above.
+    let builder = unsafe { Runtime::builder().entry(null::entry) };
+    Ok((entry, builder.build()))
+}
+
+#[allow(unsafe_code, reason = "drivers are loaded here, for both sides")]
+fn on_first_device() -> Result<(ash::Entry, Runtime)> {
+    // SAFETY: the library that is found is a Vulkan loader.
+    let entry = unsafe { ash::Entry::load() }?;
+    Ok((entry, Runtime::builder().visible_devices("0").build()))
+}
+
+/// Sees that both sides do the same.
+fn compare(raw: &mut Raw, own: &Own) -> Result<()> {
+    for abi in Abi::ALL {
+        for work in [Work::chained(abi, 20), Work::independent(abi)] {
+            raw.fill(7)?;
+            own.fill(7)?;
+            raw.run(&work)?;
+            own.run(&work)?;
+            // Behind all pieces, a second pass brings them to the first buffer.
+            if !work.is_chained {
+                let back = work.back();
+                raw.run(&back)?;
+                own.run(&back)?;
+            }
+            let (by_raw, by_own) = (raw.words()?, own.words()?);
+            assert_eq!(by_raw, by_own, "{work:?}");
+            if work.is_chained {
+                assert_eq!(by_own[0], work.first_word(7));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn rows(raw: &Raw) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    let mut add = |name: &str, work, form, count| {
+        rows.push(Row {
+            name: name.to_owned(),
+            work,
+            form,
+            count,
+        });
+    };
+    for abi in Abi::ALL {
+        let work = Work::chained(abi, LAUNCHES);
+        add(
+            "chained launches, 1,000 + wait",
+            work,
+            Form::Together,
+            LAUNCHES,
+        );
+    }
+    for abi in Abi::ALL {
+        let work = Work::independent(abi);
+        add(
+            "independent launches, 1,000 + wait",
+            work,
+            Form::Together,
+            LAUNCHES,
+        );
+    }
+    for abi in Abi::ALL {
+        let work = Work::chained(abi, LAUNCHES);
+        add("one submit a launch", work, Form::OneByOne, LAUNCHES);
+    }
+    for abi in Abi::ALL {
+        add("launch + wait", Work::chained(abi, 1), Form::Trips, TRIPS);
+    }
+    for nodes in [1, 100, 1000] {
+        let work = Work::chained(Abi::Descriptors, nodes);
+        let form = Form::Replay(raw.recorded(&work)?);
+        add(&format!("replay of {nodes} + wait"), work, form, TRIPS);
+    }
+    Ok(rows)
+}
+
+impl Row {
+    fn measure(&self, raw: &mut Raw, own: &Own, times: &mut Times) -> Result<()> {
+        let started = Instant::now();
+        self.by_raw(raw)?;
+        times.raw.push(self.nanoseconds(started));
+        let before = own.runtime.counters();
+        let started = Instant::now();
+        if self.by_own(own)? {
+            times.own.push(self.nanoseconds(started));
+        }
+        times.counted = own.runtime.counters().since(&before);
+        Ok(())
+    }
+
+    fn title(&self) -> String {
+        let abi = format!("{:?}", self.work.abi).to_lowercase();
+        format!("{:<36} {abi}", self.name)
+    }
+
+    fn nanoseconds(&self, started: Instant) -> f64 {
+        started.elapsed().as_secs_f64() * 1e9 / f64::from(self.count)
+    }
+
+    fn by_raw(&self, raw: &mut Raw) -> Result<()> {
+        match &self.form {
+            Form::Together => raw.run(&self.work),
+            Form::OneByOne => raw.run_one_by_one(&self.work),
+            Form::Trips => (0..self.count).try_for_each(|_| raw.run(&self.work)),
+            Form::Replay(recorded) => (0..self.count).try_for_each(|_| raw.replay(recorded)),
+        }
+    }
+
+    /// False where the crate has nothing of the kind.
+    fn by_own(&self, own: &Own) -> Result<bool> {
+        match &self.form {
+            Form::Together => own.run(&self.work)?,
+            Form::OneByOne => own.run_one_by_one(&self.work)?,
+            Form::Trips => (0..self.count).try_for_each(|_| own.run(&self.work))?,
+            Form::Replay(_) => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn print(&self, times: Times) {
+        let raw = median(times.raw);
+        print!("{:<49} {raw:>9.0}", self.title());
+        if !times.own.is_empty() {
+            let own = median(times.own);
+            print!(
+                " {own:>11.0} {:>6.2} {:>8} {:>9}",
+                own / raw,
+                times.counted.submits,
+                times.counted.barriers
+            );
+        }
+        println!();
+    }
+}
+
+/// The first timing warms up and is left out.
+fn median(mut times: Vec<f64>) -> f64 {
+    times.remove(0);
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}

@@ -1,0 +1,85 @@
+//! The work through the crate, as its users write it.
+//!
+//! # Safety
+//!
+//! The kernels are the repository's own; they stay inside the pieces that they get.
+#![allow(unsafe_code)]
+
+use vkaccel::{Buffer, Grid, Kernel, Runtime, Spirv, Stream};
+
+use crate::work::{Abi, BUFFER_BYTES, MODULES, PIECE_WORDS, Result, Work};
+
+/// A stream with all that the work needs.
+pub struct Own {
+    pub runtime: Runtime,
+    stream: Stream,
+    kernels: [Kernel; 2],
+    buffers: [Buffer<u32>; 2],
+}
+
+impl Own {
+    pub fn open(runtime: Runtime) -> Result<Self> {
+        let entered = runtime.enter();
+        let stream = Stream::new(0)?;
+        let kernel = |abi: Abi| {
+            let module = Spirv::from(MODULES[abi as usize]);
+            // SAFETY: see the top of the file.
+            unsafe { Kernel::from_spirv(module) }
+        };
+        let kernels = [kernel(Abi::Descriptors)?, kernel(Abi::Addresses)?];
+        let words = usize::try_from(BUFFER_BYTES / 4)?;
+        let buffers = [stream.zeroed(words)?, stream.zeroed(words)?];
+        stream.synchronize()?;
+        drop(entered);
+        Ok(Self {
+            runtime,
+            stream,
+            kernels,
+            buffers,
+        })
+    }
+
+    /// Launches the list, and waits.
+    pub fn run(&self, work: &Work) -> Result<()> {
+        if work.is_chained {
+            self.launch(work)?;
+        } else {
+            self.stream.concurrent(|| self.launch(work))?;
+        }
+        Ok(self.stream.synchronize()?)
+    }
+
+    /// The same with a submission for each launch.
+    pub fn run_one_by_one(&self, work: &Work) -> Result<()> {
+        for at in 0..work.launches.len() {
+            self.launch_one(work, at)?;
+            self.stream.flush()?;
+        }
+        Ok(self.stream.synchronize()?)
+    }
+
+    fn launch(&self, work: &Work) -> vkaccel::Result<()> {
+        (0..work.launches.len()).try_for_each(|at| self.launch_one(work, at))
+    }
+
+    fn launch_one(&self, work: &Work, at: usize) -> vkaccel::Result<()> {
+        let launch = &work.launches[at];
+        let [from, to] = [0, 1].map(|at: usize| &self.buffers[at ^ usize::from(launch.goes_back)]);
+        let start = launch.piece * PIECE_WORDS;
+        let piece = start..start + PIECE_WORDS;
+        let [scale, offset, n] = launch.numbers;
+        let args = (from.view(piece.clone())?, to.view(piece)?, scale, offset, n);
+        let kernel = &self.kernels[work.abi as usize];
+        self.stream.launch(kernel, Grid::groups(1), args)
+    }
+
+    /// Sets every word of the first buffer.
+    pub fn fill(&self, word: u32) -> Result<()> {
+        Ok(self.stream.fill(&self.buffers[0], word)?)
+    }
+
+    /// The words of the first buffer.
+    pub fn words(&self) -> Result<Vec<u32>> {
+        Ok(self.stream.to_vec(&self.buffers[0])?)
+    }
+}
