@@ -5,7 +5,7 @@
 mod support;
 
 use support::entry::Entry;
-use support::kernels::kernel;
+use support::kernels::{APART, kernel};
 use support::slow::Slow;
 use support::{TestRuntime, on_each_device};
 use vkaccel::{Buffer, Counters, Event, Grid, Runtime, Stream};
@@ -62,6 +62,61 @@ fn what_is_counted_is_what_the_driver_was_asked_for() {
         assert_eq!(counted.recordings, seals);
         assert!(counted.recordings >= counted.submits);
         assert_eq!(counted.host_waits_asked, 5);
+    });
+}
+
+#[test]
+fn a_descriptor_set_is_written_once_for_memory_that_is_used_again() {
+    on_each_device("a_descriptor_set_is_written_once", |test| {
+        let stream = Stream::new(0).unwrap();
+        let kernel = kernel("affine");
+        let launch = |words: &Buffer<u32>| {
+            stream
+                .launch(&kernel, Grid::elements(100), (words, 3, 1, 100))
+                .unwrap();
+            stream.synchronize().unwrap();
+        };
+        let sets = |work: &mut dyn FnMut()| counted(test.runtime(), work).descriptor_sets;
+        let words = stream.zeroed::<u32>(100).unwrap();
+        assert_eq!(sets(&mut || (0..20).for_each(|_| launch(&words))), 1);
+        let others = stream.upload(&[7u32; 100]).unwrap();
+        assert_eq!(sets(&mut || launch(&others)), 1);
+        assert_eq!(sets(&mut || launch(&words)), 0);
+        let sum = (0..21u32).fold(0u32, |word, _| word.wrapping_mul(3).wrapping_add(1));
+        assert_eq!(words.to_vec().unwrap(), [sum; 100]);
+        assert_eq!(others.to_vec().unwrap(), [22; 100]);
+        // Memory that comes from the driver anew is other memory, also where it has the old one's handle.
+        drop((words, others));
+        for round in 1..10 {
+            vkaccel::empty_cache().unwrap();
+            let words = stream.upload(&[round; 100]).unwrap();
+            assert_eq!(sets(&mut || launch(&words)), 1, "round {round}");
+            assert_eq!(words.to_vec().unwrap(), [3 * round + 1; 100]);
+        }
+    });
+}
+
+#[test]
+fn more_sets_than_are_kept_are_right_each_time() {
+    on_each_device("more_sets_than_are_kept", |_| {
+        let stream = Stream::new(0).unwrap();
+        let kernel = kernel("affine");
+        let words = stream.zeroed::<u32>(700 * APART).unwrap();
+        for round in 0..4 {
+            for place in 0..700 {
+                let start = place * APART;
+                let view = words.view(start..start + 1 + place % APART).unwrap();
+                let args = (view, 2, round, u32::MAX);
+                stream.launch(&kernel, Grid::groups(1), args).unwrap();
+            }
+        }
+        let result = (0..4).fold(0u32, |word, round| 2 * word + round);
+        let read = stream.to_vec(&words).unwrap();
+        for (place, words) in read.chunks(APART).enumerate() {
+            let mut expected = [0; APART];
+            expected[..=place % APART].fill(result);
+            assert_eq!(words, expected, "piece {place}");
+        }
     });
 }
 

@@ -12,15 +12,16 @@ use std::sync::Arc;
 use ash::vk;
 
 use super::descriptor::DescriptorArena;
+pub(crate) use super::descriptor::DescriptorRange;
 use super::device::Device;
 use super::pipeline::Pipeline;
 use super::segment::Segment;
+use super::stages::{accesses, stages};
 use super::timestamps::Stamp;
 use crate::base::counters::Counts;
 use crate::base::fork;
 use crate::error::Result;
 use crate::exec::hazard::{Barrier, Scope, Stages};
-use crate::kernel::interface::BindingKind;
 
 /// A command buffer that is recorded, submitted, reset and recorded again.
 #[derive(Debug)]
@@ -28,8 +29,9 @@ pub(crate) struct Commands {
     pool: vk::CommandPool,
     buffer: vk::CommandBuffer,
     bound: Option<vk::Pipeline>,
+    /// The sets that are bound, by the first of them, with the layout that they were bound for.
+    bound_sets: Option<(vk::PipelineLayout, vk::DescriptorSet)>,
     descriptors: DescriptorArena,
-    scratch: Scratch,
     tally: Tally,
     device: Arc<Device>,
 }
@@ -52,23 +54,8 @@ impl Tally {
     }
 }
 
-/// Vectors that keep their room from launch to launch.
-#[derive(Debug, Default)]
-struct Scratch {
-    sets: Vec<vk::DescriptorSet>,
-    infos: Vec<vk::DescriptorBufferInfo>,
-}
-
-/// A buffer range for one descriptor of a launch.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct DescriptorRange<'a> {
-    pub(crate) set: u32,
-    pub(crate) binding: u32,
-    pub(crate) kind: BindingKind,
-    pub(crate) segment: &'a Arc<Segment>,
-    pub(crate) offset: u64,
-    pub(crate) len: u64,
-}
+/// How many regions of a copy go to the driver at once.
+const REGIONS_MAX: usize = 16;
 
 /// One region of a copy between segments, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,8 +89,8 @@ impl Commands {
             pool: device.during("vkCreateCommandPool", pool)?,
             buffer: vk::CommandBuffer::null(),
             bound: None,
+            bound_sets: None,
             descriptors: DescriptorArena::new(device),
-            scratch: Scratch::default(),
             tally: Tally::default(),
             device: Arc::clone(device),
         };
@@ -170,6 +157,7 @@ impl Commands {
     /// Empties the buffer and its descriptors; its commands have finished or were never submitted.
     pub(crate) fn reset(&mut self) -> Result<()> {
         self.bound = None;
+        self.bound_sets = None;
         self.tally = Tally::default();
         // SAFETY: no command of the pool is pending, as the caller says.
         let reset = unsafe {
@@ -218,20 +206,21 @@ impl Commands {
     /// Records a copy; regions lie in their segments and do not overlap each other's destinations.
     pub(crate) fn copy(&mut self, src: &Segment, dst: &Segment, regions: &[Region]) {
         self.tally.transfers += 1;
-        let regions: Vec<_> = regions
-            .iter()
-            .map(|region| {
-                vk::BufferCopy::default()
+        for regions in regions.chunks(REGIONS_MAX) {
+            let mut list = [vk::BufferCopy::default(); REGIONS_MAX];
+            for (one, region) in list.iter_mut().zip(regions) {
+                *one = one
                     .src_offset(region.src)
                     .dst_offset(region.dst)
-                    .size(region.len)
-            })
-            .collect();
-        // SAFETY: both buffers are alive until the command has finished (see the top of the file).
-        unsafe {
-            self.device
-                .raw()
-                .cmd_copy_buffer(self.buffer, src.buffer(), dst.buffer(), &regions);
+                    .size(region.len);
+            }
+            let list = &list[..regions.len()];
+            // SAFETY: both buffers are alive until the command has finished (see the top of the file).
+            unsafe {
+                self.device
+                    .raw()
+                    .cmd_copy_buffer(self.buffer, src.buffer(), dst.buffer(), list);
+            }
         }
     }
 
@@ -313,37 +302,14 @@ impl Commands {
         if pipeline.set_count() == 0 {
             return Ok(());
         }
-        self.scratch.sets.clear();
-        for index in 0..pipeline.set_count() {
-            let (layout, size) = pipeline.set(index);
-            self.scratch
-                .sets
-                .push(self.descriptors.allocate(layout, size)?);
+        let sets = self.descriptors.sets(pipeline, ranges)?;
+        if sets.are_new {
+            self.tally.descriptor_sets += sets.all.len() as u64;
         }
-        self.tally.descriptor_sets += self.scratch.sets.len() as u64;
-        self.scratch.infos.clear();
-        self.scratch.infos.extend(ranges.iter().map(|range| {
-            vk::DescriptorBufferInfo::default()
-                .buffer(range.segment.buffer())
-                .offset(range.offset)
-                .range(range.len)
-        }));
-        let writes: Vec<_> = ranges
-            .iter()
-            .zip(&self.scratch.infos)
-            .map(|(range, info)| {
-                vk::WriteDescriptorSet::default()
-                    .dst_set(self.scratch.sets[range.set as usize])
-                    .dst_binding(range.binding)
-                    .descriptor_type(match range.kind {
-                        BindingKind::Storage => vk::DescriptorType::STORAGE_BUFFER,
-                        BindingKind::Uniform => vk::DescriptorType::UNIFORM_BUFFER,
-                    })
-                    .buffer_info(core::slice::from_ref(info))
-            })
-            .collect();
-        // SAFETY: the sets are fresh, so no command uses them; buffers are alive.
-        unsafe { self.device.raw().update_descriptor_sets(&writes, &[]) };
+        let bound = Some((pipeline.layout(), sets.all[0]));
+        if self.bound_sets == bound {
+            return Ok(());
+        }
         // SAFETY: the sets were made with the layouts of this pipeline layout.
         unsafe {
             self.device.raw().cmd_bind_descriptor_sets(
@@ -351,10 +317,11 @@ impl Commands {
                 vk::PipelineBindPoint::COMPUTE,
                 pipeline.layout(),
                 0,
-                &self.scratch.sets,
+                sets.all,
                 &[],
             );
         }
+        self.bound_sets = bound;
         Ok(())
     }
 }
@@ -365,70 +332,5 @@ impl Drop for Commands {
             // SAFETY: its commands have finished or were never submitted (see the top of the file).
             unsafe { self.device.raw().destroy_command_pool(self.pool, None) };
         }
-    }
-}
-
-/// Vulkan's stage bits, with those of every set that holds them.
-const STAGES: [(Stages, vk::PipelineStageFlags); 5] = [
-    (Stages::COMPUTE, vk::PipelineStageFlags::COMPUTE_SHADER),
-    (Stages::UNIFORM, vk::PipelineStageFlags::COMPUTE_SHADER),
-    (Stages::TRANSFER, vk::PipelineStageFlags::TRANSFER),
-    (Stages::INDIRECT, vk::PipelineStageFlags::DRAW_INDIRECT),
-    (Stages::HOST, vk::PipelineStageFlags::HOST),
-];
-
-const READS: [(Stages, vk::AccessFlags); 5] = [
-    (Stages::COMPUTE, vk::AccessFlags::SHADER_READ),
-    (Stages::UNIFORM, vk::AccessFlags::UNIFORM_READ),
-    (Stages::TRANSFER, vk::AccessFlags::TRANSFER_READ),
-    (Stages::INDIRECT, vk::AccessFlags::INDIRECT_COMMAND_READ),
-    (Stages::HOST, vk::AccessFlags::HOST_READ),
-];
-
-const WRITES: [(Stages, vk::AccessFlags); 3] = [
-    (Stages::COMPUTE, vk::AccessFlags::SHADER_WRITE),
-    (Stages::TRANSFER, vk::AccessFlags::TRANSFER_WRITE),
-    (Stages::HOST, vk::AccessFlags::HOST_WRITE),
-];
-
-fn stages(set: Stages) -> vk::PipelineStageFlags {
-    STAGES
-        .iter()
-        .filter(|(stage, _)| set.contains(*stage))
-        .fold(vk::PipelineStageFlags::empty(), |all, (_, bits)| {
-            all | *bits
-        })
-}
-
-fn accesses(scope: Scope) -> vk::AccessFlags {
-    let of = |set: Stages, table: &[(Stages, vk::AccessFlags)]| {
-        table
-            .iter()
-            .filter(|(stage, _)| set.contains(*stage))
-            .fold(vk::AccessFlags::empty(), |all, (_, bits)| all | *bits)
-    };
-    of(scope.reads, &READS) | of(scope.writes, &WRITES)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn stages_and_accesses_map_to_vulkans_bits() {
-        let set = Stages::COMPUTE.union(Stages::TRANSFER);
-        assert_eq!(
-            stages(set),
-            vk::PipelineStageFlags::COMPUTE_SHADER | vk::PipelineStageFlags::TRANSFER
-        );
-        let scope = Scope {
-            reads: Stages::HOST,
-            writes: Stages::TRANSFER,
-        };
-        assert_eq!(
-            accesses(scope),
-            vk::AccessFlags::HOST_READ | vk::AccessFlags::TRANSFER_WRITE
-        );
-        assert_eq!(accesses(Scope::default()), vk::AccessFlags::empty());
     }
 }

@@ -1,9 +1,12 @@
-//! Descriptor sets: taken one after the other, given back all at once.
+//! Descriptor sets: taken one after the other, given back all at once; a set that names the memory of a
+//! launch is bound again for the next one with the same memory.
 //!
 //! # Safety
 //!
 //! The pools belong to one recording, which is used by one thread at a time and is reset only when
-//! its commands have finished.
+//! its commands have finished. A set is written once, before it is first bound. It may name buffers that
+//! are gone: it is bound for the segments and the pipeline that it was written for alone, whose numbers
+//! are never given twice.
 #![allow(unsafe_code)]
 
 use std::sync::Arc;
@@ -11,9 +14,28 @@ use std::sync::Arc;
 use ash::vk;
 
 use super::device::Device;
+use super::pipeline::Pipeline;
+use super::segment::Segment;
 use crate::base::fork;
 use crate::error::Result;
+use crate::kernel::interface::BindingKind;
 
+/// A buffer range for one descriptor of a launch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DescriptorRange<'a> {
+    pub(crate) set: u32,
+    pub(crate) binding: u32,
+    pub(crate) kind: BindingKind,
+    pub(crate) segment: &'a Arc<Segment>,
+    pub(crate) offset: u64,
+    pub(crate) len: u64,
+}
+
+/// With more sets than this, all are given back when their commands have finished: their memory may be
+/// new each time.
+const KEPT_MAX: usize = 256;
+/// How many writes go to the driver at once.
+const WRITES_MAX: usize = 8;
 /// How much one pool holds; a larger set gets a pool of its own size.
 const POOL_SETS: u32 = 64;
 const POOL_STORAGE: u32 = 256;
@@ -26,12 +48,66 @@ pub(crate) struct SetSize {
     pub(crate) uniform: u32,
 }
 
-/// Pools that are emptied together.
+/// Sets with the pools that they are from, which are emptied together.
 #[derive(Debug)]
 pub(crate) struct DescriptorArena {
     pools: Vec<Pool>,
     current: usize,
+    /// Every set since the pools were emptied; those of one launch follow each other.
+    sets: Vec<vk::DescriptorSet>,
+    /// What they were written with, in the same order.
+    ranges: Vec<Key>,
+    /// Where those of a launch are found again, by its hash; empty before the first.
+    places: Vec<Place>,
     device: Arc<Device>,
+}
+
+/// The sets of a launch that has been.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    /// The pipeline's number; 0 for a place that nothing is at.
+    pipeline: u64,
+    hash: u64,
+    /// The first of its sets and of its ranges.
+    first_set: usize,
+    first_range: usize,
+}
+
+/// What one descriptor was written with; no two of one pipeline that differ are equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Key {
+    slot: (u32, u32),
+    segment: u64,
+    offset: u64,
+    len: u64,
+}
+
+impl Key {
+    fn of(range: &DescriptorRange<'_>) -> Self {
+        Self {
+            slot: (range.set, range.binding),
+            segment: range.segment.id(),
+            offset: range.offset,
+            len: range.len,
+        }
+    }
+
+    /// Mixes it into a hash; the slots are the same for all launches of a pipeline.
+    fn mix(&self, hash: u64) -> u64 {
+        const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+        [self.segment, self.offset, self.len]
+            .into_iter()
+            .fold(hash, |hash, part| {
+                (hash.rotate_left(23) ^ part).wrapping_mul(FACTOR)
+            })
+    }
+}
+
+/// The sets of a launch.
+pub(crate) struct Sets<'a> {
+    pub(crate) all: &'a [vk::DescriptorSet],
+    /// Whether they were written for it.
+    pub(crate) are_new: bool,
 }
 
 #[derive(Debug)]
@@ -65,12 +141,111 @@ impl DescriptorArena {
         Self {
             pools: Vec::new(),
             current: 0,
+            sets: Vec::new(),
+            ranges: Vec::new(),
+            places: Vec::new(),
             device: Arc::clone(device),
         }
     }
 
-    /// A fresh set of this layout, valid until the next reset.
-    pub(crate) fn allocate(
+    /// The sets of a pipeline, written with these ranges, which are all that it takes; valid until the
+    /// next reset.
+    pub(crate) fn sets(
+        &mut self,
+        pipeline: &Pipeline,
+        ranges: &[DescriptorRange<'_>],
+    ) -> Result<Sets<'_>> {
+        let hash = ranges
+            .iter()
+            .fold(pipeline.number(), |hash, range| Key::of(range).mix(hash));
+        let index = usize::try_from(hash >> 32).unwrap_or(0) % KEPT_MAX;
+        let found = self.places.get(index).copied().unwrap_or_default();
+        let is_new = !self.is_at(&found, pipeline, hash, ranges);
+        let first = match is_new {
+            true => {
+                let place = self.write(pipeline, hash, ranges)?;
+                self.places.resize(KEPT_MAX, Place::default());
+                self.places[index] = place;
+                place.first_set
+            }
+            false => found.first_set,
+        };
+        Ok(Sets {
+            all: &self.sets[first..first + pipeline.set_count()],
+            are_new: is_new,
+        })
+    }
+
+    /// Whether the sets at a place are those of this launch.
+    fn is_at(
+        &self,
+        place: &Place,
+        pipeline: &Pipeline,
+        hash: u64,
+        ranges: &[DescriptorRange<'_>],
+    ) -> bool {
+        if (place.pipeline, place.hash) != (pipeline.number(), hash) {
+            return false;
+        }
+        let end = place.first_range + ranges.len();
+        let keys = self.ranges.get(place.first_range..end);
+        keys.is_some_and(|keys| {
+            let mut pairs = keys.iter().zip(ranges);
+            pairs.all(|(key, range)| *key == Key::of(range))
+        })
+    }
+
+    /// Takes fresh sets and writes them.
+    fn write(
+        &mut self,
+        pipeline: &Pipeline,
+        hash: u64,
+        ranges: &[DescriptorRange<'_>],
+    ) -> Result<Place> {
+        let place = Place {
+            pipeline: pipeline.number(),
+            hash,
+            first_set: self.sets.len(),
+            first_range: self.ranges.len(),
+        };
+        for index in 0..pipeline.set_count() {
+            let (layout, size) = pipeline.set(index);
+            match self.allocate(layout, size) {
+                Ok(set) => self.sets.push(set),
+                Err(error) => {
+                    self.sets.truncate(place.first_set);
+                    return Err(error);
+                }
+            }
+        }
+        self.ranges.extend(ranges.iter().map(Key::of));
+        let sets = &self.sets[place.first_set..];
+        for ranges in ranges.chunks(WRITES_MAX) {
+            let mut infos = [vk::DescriptorBufferInfo::default(); WRITES_MAX];
+            let mut writes = [vk::WriteDescriptorSet::default(); WRITES_MAX];
+            for ((range, info), write) in ranges.iter().zip(&mut infos).zip(&mut writes) {
+                *info = info
+                    .buffer(range.segment.buffer())
+                    .offset(range.offset)
+                    .range(range.len);
+                *write = write
+                    .dst_set(sets[range.set as usize])
+                    .dst_binding(range.binding)
+                    .descriptor_type(match range.kind {
+                        BindingKind::Storage => vk::DescriptorType::STORAGE_BUFFER,
+                        BindingKind::Uniform => vk::DescriptorType::UNIFORM_BUFFER,
+                    })
+                    .buffer_info(core::slice::from_ref(info));
+            }
+            let writes = &writes[..ranges.len()];
+            // SAFETY: the sets are fresh, so no command uses them; buffers are alive.
+            unsafe { self.device.raw().update_descriptor_sets(writes, &[]) };
+        }
+        Ok(place)
+    }
+
+    /// A fresh set of this layout, valid until the pools are emptied.
+    fn allocate(
         &mut self,
         layout: vk::DescriptorSetLayout,
         size: SetSize,
@@ -88,15 +263,18 @@ impl DescriptorArena {
             let info = vk::DescriptorSetAllocateInfo::default()
                 .descriptor_pool(pool.raw)
                 .set_layouts(&layouts);
-            // SAFETY: pool and layout are alive; the pool has room for the set.
-            let sets = unsafe { self.device.raw().allocate_descriptor_sets(&info) };
-            match sets {
-                Ok(sets) => return Ok(sets[0]),
+            let mut set = vk::DescriptorSet::null();
+            let device = self.device.raw();
+            // Ash's own form of the call would put the set into a vector.
+            let call = device.fp_v1_0().allocate_descriptor_sets;
+            // SAFETY: pool and layout are alive; the pool has room for the one set.
+            match unsafe { call(device.handle(), &info, &mut set) } {
+                vk::Result::SUCCESS => return Ok(set),
                 // A driver may count differently; the next pool is as good.
-                Err(vk::Result::ERROR_OUT_OF_POOL_MEMORY | vk::Result::ERROR_FRAGMENTED_POOL) => {
+                vk::Result::ERROR_OUT_OF_POOL_MEMORY | vk::Result::ERROR_FRAGMENTED_POOL => {
                     self.current += 1;
                 }
-                Err(code) => return self.device.during("vkAllocateDescriptorSets", Err(code)),
+                code => return self.device.during("vkAllocateDescriptorSets", Err(code)),
             }
         }
     }
@@ -129,8 +307,15 @@ impl DescriptorArena {
         Ok(())
     }
 
-    /// Gives all sets back. The commands that used them have finished.
+    /// Gives all sets back, unless they are few: then they are kept for what comes next. The commands
+    /// that used them have finished.
     pub(crate) fn reset(&mut self) -> Result<()> {
+        if self.sets.len() <= KEPT_MAX {
+            return Ok(());
+        }
+        self.sets.clear();
+        self.ranges.clear();
+        self.places.clear();
         let used = self.pools.len().min(self.current + 1);
         for pool in &mut self.pools[..used] {
             // SAFETY: no unfinished command uses a set of the pool, as the caller says.

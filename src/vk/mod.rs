@@ -14,6 +14,7 @@ pub(crate) mod pipeline;
 mod query;
 pub(crate) mod result;
 pub(crate) mod segment;
+mod stages;
 pub(crate) mod timestamps;
 
 pub(crate) use command::Commands;

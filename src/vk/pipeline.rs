@@ -8,6 +8,7 @@
 
 use std::ffi::CString;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use ash::vk;
 
@@ -28,6 +29,7 @@ pub(crate) struct Specialization {
 /// A compute pipeline and all that belongs to it.
 #[derive(Debug)]
 pub(crate) struct Pipeline {
+    number: u64,
     raw: vk::Pipeline,
     parts: Parts,
 }
@@ -81,7 +83,14 @@ impl Pipeline {
         let raw = parts.make_pipeline(&interface.entry, specialization)?;
         parts.drop_module();
         device.counts().pipeline_compiles.add(1);
-        Ok(Arc::new(Self { raw, parts }))
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Ok(Arc::new(Self { number, raw, parts }))
+    }
+
+    /// A number that no other pipeline of the process has; not 0.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
     }
 
     pub(crate) fn raw(&self) -> vk::Pipeline {

@@ -23,6 +23,19 @@ impl Stages {
     /// What a barrier makes memory visible to when the command behind it reads so.
     pub(super) const LATE: Self = Self::UNIFORM.union(Self::INDIRECT);
 
+    /// How many sets there are.
+    pub(crate) const SETS: usize = 1 << 5;
+
+    /// The set of a number; the other way round than [`number`](Self::number).
+    pub(crate) const fn numbered(number: usize) -> Self {
+        Self(number.to_le_bytes()[0])
+    }
+
+    /// Its number, below [`SETS`](Self::SETS).
+    pub(crate) const fn number(self) -> usize {
+        self.0 as usize % Self::SETS
+    }
+
     /// The stages of either set.
     pub(crate) const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
