@@ -85,7 +85,7 @@ impl<T: Pod> Buffer<T> {
     /// Memory on the stream's device.
     #[track_caller]
     pub(super) fn allocate(stream: &Stream, len: usize) -> Result<Self> {
-        let home = stream.home()?;
+        let home = Arc::clone(stream.home()?);
         let bytes = (len as u64).checked_mul(size_of::<T>() as u64);
         // Sizes in bytes must fit the host's own, so that they never wrap anywhere.
         let bytes = bytes.filter(|&bytes| usize::try_from(bytes).is_ok());

@@ -169,8 +169,8 @@ impl Stream {
     /// [`ErrorKind::InvalidDevice`] if kernel or memory are on another device than the stream.
     pub fn launch<'a>(&self, kernel: &Kernel, grid: Grid, args: impl Args<'a>) -> Result<()> {
         self.check_device(Whose::Kernel, kernel.slot())?;
-        let (core, _opened) = self.open()?;
-        args.with_args(|args| kernel.program().launch(&core, grid, args))
+        let core = self.core()?;
+        args.with_args(|args| kernel.program().launch(core, grid, args))
     }
 
     /// Launches a kernel with as many workgroups along x, y and z as three words of device memory say

@@ -133,11 +133,7 @@ impl Grid {
         for axis in 0..3 {
             let needed = match self.unit {
                 Unit::Groups => counts[axis],
-                // A local size of 0 is refused when the kernel is built.
-                Unit::Elements => {
-                    let local = i128::from(local_size[axis].max(1));
-                    (counts[axis] + local - 1) / local
-                }
+                Unit::Elements => divided(counts[axis], local_size[axis]),
             };
             groups[axis] = u32::try_from(needed)
                 .ok()
@@ -193,6 +189,17 @@ impl Grid {
             asked: u64::try_from(needed).unwrap_or(u64::MAX),
             limit: u64::from(limit),
         })
+    }
+}
+
+/// How many workgroups have so many elements.
+fn divided(count: i128, local_size: u32) -> i128 {
+    // A local size of 0 is refused when the kernel is built.
+    let local = local_size.max(1);
+    match u64::try_from(count) {
+        Ok(count) => i128::from(count.div_ceil(u64::from(local))),
+        // Dividing such wide numbers takes longer than the rest of the check.
+        Err(_) => (count + i128::from(local) - 1) / i128::from(local),
     }
 }
 

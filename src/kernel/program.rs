@@ -11,7 +11,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::args::Arg;
-use super::check::{self, Plan};
+
+use super::check::{self, DescriptorUse, Plan};
 use super::grid::Grid;
 use super::indirect::Indirect;
 use super::interface::{Access, BindingKind, Interface};
@@ -33,6 +34,9 @@ pub(crate) struct Program {
     pipeline: Arc<Pipeline>,
     device: Arc<Device>,
 }
+
+/// How many descriptors of a launch are listed without an allocation.
+const FEW: usize = 8;
 
 /// What a launch works with; kept, so that a launch allocates nothing.
 #[derive(Default)]
@@ -151,11 +155,12 @@ impl Program {
         }
         for touched in &plan.memory {
             let segment = self.segment(args, touched.arg)?;
-            let (lo, hi) = (
-                touched.offset_bytes,
-                touched.offset_bytes + touched.len_bytes,
-            );
-            let stage = self.stage(plan, touched.arg);
+            let stage = match touched.kind {
+                BindingKind::Storage => Stages::COMPUTE,
+                BindingKind::Uniform => Stages::UNIFORM,
+            };
+            let lo = touched.offset_bytes;
+            let hi = lo + touched.len_bytes;
             uses.push(match touched.access {
                 Access::Read => Use::read(segment.id(), lo, hi, stage),
                 Access::Write => Use::write(segment.id(), lo, hi, stage),
@@ -182,27 +187,44 @@ impl Program {
         if let Some(segment) = stand_in {
             sink.retain(segment);
         }
-        let mut ranges = Vec::with_capacity(plan.descriptors.len());
-        for descriptor in &plan.descriptors {
-            ranges.push(DescriptorRange {
+        let range = |descriptor: &DescriptorUse| -> Result<DescriptorRange<'_>> {
+            Ok(DescriptorRange {
                 set: descriptor.set,
                 binding: descriptor.binding,
-                kind: self.kind(descriptor.set, descriptor.binding),
+                kind: descriptor.kind,
                 segment: match stand_in.filter(|_| descriptor.is_stand_in) {
                     Some(segment) => segment,
                     None => self.segment(args, descriptor.arg)?,
                 },
                 offset: descriptor.offset_bytes,
                 len: descriptor.len_bytes,
-            });
-        }
-        sink.launch(&Launch {
+            })
+        };
+        let mut launch = Launch {
             name: &self.name,
             pipeline: &self.pipeline,
             groups,
-            ranges: &ranges,
+            ranges: &[],
             push: &plan.push,
-        })
+        };
+        match &plan.descriptors[..] {
+            [] => sink.launch(&launch),
+            [first, rest @ ..] if rest.len() < FEW => {
+                let mut ranges = [range(first)?; FEW];
+                for (place, descriptor) in ranges[1..].iter_mut().zip(rest) {
+                    *place = range(descriptor)?;
+                }
+                launch.ranges = &ranges[..plan.descriptors.len()];
+                sink.launch(&launch)
+            }
+            many => {
+                let ranges: Result<Vec<_>> = many.iter().map(range).collect();
+                sink.launch(&Launch {
+                    ranges: &ranges?,
+                    ..launch
+                })
+            }
+        }
     }
 
     /// The segment behind an argument that the plan says is memory.
@@ -224,27 +246,6 @@ impl Program {
                 self.device.name()
             ),
         )
-    }
-
-    fn kind(&self, set: u32, binding: u32) -> BindingKind {
-        let slot = self
-            .interface
-            .bindings
-            .iter()
-            .find(|b| (b.set, b.binding) == (set, binding));
-        slot.map_or(BindingKind::Storage, |slot| slot.kind)
-    }
-
-    /// How the kernel reaches an argument's memory.
-    fn stage(&self, plan: &Plan, arg: usize) -> Stages {
-        let descriptor = plan
-            .descriptors
-            .iter()
-            .find(|descriptor| descriptor.arg == arg);
-        match descriptor.map(|descriptor| self.kind(descriptor.set, descriptor.binding)) {
-            Some(BindingKind::Uniform) => Stages::UNIFORM,
-            _ => Stages::COMPUTE,
-        }
     }
 }
 

@@ -123,7 +123,10 @@ impl Block {
             return;
         };
         if stream.id() == held.home.stream.id() {
-            held.last_use.fetch_max(seq, Ordering::Relaxed);
+            // Mostly it is known: that the newest recording uses it.
+            if held.last_use.load(Ordering::Relaxed) < seq {
+                held.last_use.fetch_max(seq, Ordering::Relaxed);
+            }
         } else {
             held.shared_with(stream);
         }

@@ -26,7 +26,8 @@ pub(crate) struct Slot {
     position: usize,
     info: PhysicalInfo,
     capability: DeviceCapability,
-    default_stream: Arc<NamedStream>,
+    /// Made when it is first asked for, and let go of by a runtime that shuts down: it keeps its device.
+    default_stream: Mutex<Option<Arc<NamedStream>>>,
     /// How many streams were made beside the default one.
     places: AtomicUsize,
     pub(super) memory_settings: Mutex<MemorySettings>,
@@ -87,7 +88,7 @@ impl Slot {
             position,
             info: info.clone(),
             capability: DeviceCapability::new(info),
-            default_stream: NamedStream::new(0, 0),
+            default_stream: Mutex::new(None),
             places: AtomicUsize::new(0),
             memory_settings: Mutex::new(memory_settings.clone()),
             changing_settings: Mutex::default(),
@@ -122,8 +123,13 @@ impl Slot {
         self.shared.generators.of(self.index)
     }
 
-    pub(super) fn default_stream(&self) -> &Arc<NamedStream> {
-        &self.default_stream
+    pub(super) fn default_stream(&self) -> Arc<NamedStream> {
+        // As in `is_open`; no call of such a stream is permitted.
+        if !fork::may_call_driver() {
+            return NamedStream::new(0, 0);
+        }
+        let mut stream = self.default_stream.lock();
+        Arc::clone(stream.get_or_insert_with(|| NamedStream::new(0, 0)))
     }
 
     /// The place of a stream that is being made; places are spread over the device's lanes.
@@ -268,7 +274,8 @@ impl Slot {
             opened.host.trim();
             closed
         });
-        self.default_stream.forget();
+        let default_stream = self.default_stream.lock().take();
+        drop(default_stream);
         result
     }
 }

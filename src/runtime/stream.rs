@@ -4,11 +4,11 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::time::Duration;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use super::guard::StreamGuard;
 use super::{Opened, Runtime, Slot};
-use crate::base::{fork, sync::Mutex};
+use crate::base::fork;
 use crate::device::{Device, DeviceArg};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::{Mark, StreamCore, Ticket};
@@ -43,7 +43,7 @@ pub(crate) struct NamedStream {
     priority: i32,
     /// Which of the device's streams it is, by the order in which they were made; 0: its default one.
     place: usize,
-    open: Mutex<Option<OpenStream>>,
+    open: OnceLock<OpenStream>,
 }
 
 /// What a stream is once it has had a command.
@@ -61,14 +61,8 @@ impl NamedStream {
             id,
             priority,
             place,
-            open: Mutex::new(None),
+            open: OnceLock::new(),
         })
-    }
-
-    /// Lets go of the opened stream, for a runtime that shuts down.
-    pub(super) fn forget(&self) {
-        let open = self.open.lock().take();
-        drop(open);
     }
 }
 
@@ -77,7 +71,7 @@ impl Drop for NamedStream {
         if !fork::may_call_driver() {
             return;
         }
-        if let Some(open) = self.open.get_mut().take() {
+        if let Some(open) = self.open.take() {
             open.home.memory.retire(&open.home.stream);
         }
     }
@@ -116,7 +110,7 @@ impl Stream {
 
     pub(super) fn default_of(slot: &Arc<Slot>) -> Self {
         Self {
-            named: Arc::clone(slot.default_stream()),
+            named: slot.default_stream(),
             slot: Arc::clone(slot),
         }
     }
@@ -271,45 +265,46 @@ impl Stream {
     /// The opened stream with its opened device.
     pub(crate) fn open(&self) -> Result<(Arc<StreamCore>, Arc<Opened>)> {
         self.slot.shared().check()?;
-        if let Some(open) = &*self.named.open.lock()
+        if let Some(open) = self.named.open.get()
             && let Some(opened) = open.opened.upgrade()
         {
             return Ok((Arc::clone(&open.home.stream), opened));
         }
-        self.open_now()
+        let (open, opened) = self.open_now()?;
+        Ok((Arc::clone(&open.home.stream), opened))
+    }
+
+    /// The opened stream alone, for what needs nothing else of its device.
+    pub(crate) fn core(&self) -> Result<&Arc<StreamCore>> {
+        self.home().map(|home| &home.stream)
+    }
+
+    /// The opened stream with the memory of its device, for memory on it.
+    pub(crate) fn home(&self) -> Result<&Arc<Home>> {
+        self.slot.shared().check()?;
+        match self.named.open.get() {
+            Some(open) => Ok(&open.home),
+            None => self.open_now().map(|(open, _)| &open.home),
+        }
     }
 
     #[cold]
-    fn open_now(&self) -> Result<(Arc<StreamCore>, Arc<Opened>)> {
+    fn open_now(&self) -> Result<(&OpenStream, Arc<Opened>)> {
         let opened = self.slot.open()?;
-        let mut open = self.named.open.lock();
-        let open = open.get_or_insert_with(|| OpenStream {
+        let open = self.named.open.get_or_init(|| OpenStream {
             home: Arc::new(Home {
                 stream: StreamCore::new(&opened.exec, self.named.id, self.named.place),
                 memory: Arc::clone(&opened.memory),
             }),
             opened: Arc::downgrade(&opened),
         });
-        Ok((Arc::clone(&open.home.stream), opened))
-    }
-
-    /// The opened stream with the memory of its device, for memory on it.
-    pub(crate) fn home(&self) -> Result<Arc<Home>> {
-        self.slot.shared().check()?;
-        let known = |open: &OpenStream| Arc::clone(&open.home);
-        let home = self.named.open.lock().as_ref().map(known);
-        if let Some(home) = home {
-            return Ok(home);
-        }
-        self.open_now()?;
-        self.home()
+        Ok((open, opened))
     }
 
     /// The opened stream, if it has had a command.
-    fn existing(&self) -> Result<Option<Arc<StreamCore>>> {
+    fn existing(&self) -> Result<Option<&Arc<StreamCore>>> {
         self.slot.shared().check()?;
-        let open = self.named.open.lock();
-        Ok(open.as_ref().map(|open| Arc::clone(&open.home.stream)))
+        Ok(self.named.open.get().map(|open| &open.home.stream))
     }
 
     /// Waits for all commands so far; `false` if `timeout` ran out.

@@ -98,11 +98,12 @@ impl Planner {
     /// A barrier that is returned must be recorded even if the command then is not: the list has
     /// been cleared for it.
     pub(crate) fn access(&mut self, uses: &[Use]) -> Option<Barrier> {
+        let reads = reads_of(uses);
         let needed = self.has_conflict(uses)
-            || self.is_read_late(uses)
-            || uses.iter().any(Use::is_read_by_host)
+            || self.is_read_late(uses, reads)
+            || reads.contains(Stages::HOST)
             || !self.has_room(uses);
-        let barrier = needed.then(|| self.barrier_before(uses));
+        let barrier = needed.then(|| self.barrier_before(reads));
         for use_ in uses.iter().filter(|use_| use_.is_listed()) {
             self.list(use_, 0);
         }
@@ -131,10 +132,11 @@ impl Planner {
         let Some(apart) = self.apart else {
             return self.access(uses);
         };
+        let reads = reads_of(uses);
         let needed = apart.spilled && uses.iter().any(|use_| !use_.is_empty())
             || conflict(&self.listed()[..apart.start], uses)
-            || self.is_read_late(uses);
-        let barrier = needed.then(|| self.barrier_before(uses));
+            || self.is_read_late(uses, reads);
+        let barrier = needed.then(|| self.barrier_before(reads));
         let start = self.apart.map_or(0, |apart| apart.start);
         for use_ in uses.iter().filter(|use_| use_.is_listed()) {
             self.list(use_, start);
@@ -202,8 +204,12 @@ impl Planner {
         conflict(self.listed(), uses)
     }
 
-    /// Whether a late reader reads a write that no barrier has made visible to it.
-    fn is_read_late(&self, uses: &[Use]) -> bool {
+    /// Whether a late reader reads a write that no barrier has made visible to it; `reads` is what the
+    /// uses read.
+    fn is_read_late(&self, uses: &[Use], reads: Stages) -> bool {
+        if reads.intersection(Stages::LATE).is_empty() {
+            return false;
+        }
         uses.iter().any(|use_| {
             let readers = use_.scope.reads.intersection(Stages::LATE);
             if readers.is_empty() || use_.is_empty() {
@@ -236,13 +242,8 @@ impl Planner {
         self.listed_len + new <= LISTED_MAX
     }
 
-    /// The barrier before a command with these uses; what was listed becomes history.
-    #[cold]
-    fn barrier_before(&mut self, uses: &[Use]) -> Barrier {
-        let reads = uses
-            .iter()
-            .filter(|use_| !use_.is_empty())
-            .fold(Stages::NONE, |all, use_| all.union(use_.scope.reads));
+    /// The barrier before a command that reads so; what was listed becomes history.
+    fn barrier_before(&mut self, reads: Stages) -> Barrier {
         let readers = reads.intersection(Stages::LATE);
         let host = reads.intersection(Stages::HOST);
         let mut src = self.since;
@@ -330,6 +331,13 @@ impl Planner {
             self.spilled = true;
         }
     }
+}
+
+/// What these read, whichever range.
+fn reads_of(uses: &[Use]) -> Stages {
+    uses.iter()
+        .filter(|use_| !use_.is_empty())
+        .fold(Stages::NONE, |all, use_| all.union(use_.scope.reads))
 }
 
 /// Whether any of these conflicts with any of those.

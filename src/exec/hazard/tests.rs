@@ -43,7 +43,7 @@ impl Model {
                 && barrier.src.writes.contains(K.union(T))
                 && barrier.dst.reads.contains(H)
         };
-        let is_read = last.iter().any(Use::is_read_by_host);
+        let is_read = reads_of(last).contains(Stages::HOST);
         let mut open = usize::from(is_read && !self.barriers.iter().any(is_seen));
         for (before, command) in self.commands[..behind].iter().enumerate() {
             for first in command {

@@ -160,11 +160,6 @@ impl Use {
         !self.is_empty() && !self.scope.stages().without(Stages::HOST).is_empty()
     }
 
-    /// Whether the host reads it.
-    pub(super) fn is_read_by_host(&self) -> bool {
-        !self.is_empty() && self.scope.reads.contains(Stages::HOST)
-    }
-
     pub(super) fn overlaps(&self, other: &Self) -> bool {
         self.segment == other.segment && self.lo.max(other.lo) < self.hi.min(other.hi)
     }

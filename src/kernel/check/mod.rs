@@ -9,5 +9,5 @@ mod program;
 mod tests;
 
 pub(crate) use describe::kernel_name;
-pub(crate) use plan::{Plan, plan};
+pub(crate) use plan::{DescriptorUse, Plan, plan};
 pub(crate) use program::check_program;

@@ -30,6 +30,7 @@ pub(crate) struct Plan {
 pub(crate) struct DescriptorUse {
     pub(crate) set: u32,
     pub(crate) binding: u32,
+    pub(crate) kind: BindingKind,
     /// The position of the argument.
     pub(crate) arg: usize,
     /// The bytes from the start of the `VkBuffer`.
@@ -51,6 +52,8 @@ pub(crate) struct MemoryUse {
     pub(crate) len_bytes: u64,
     /// What the launch does with it.
     pub(crate) access: Access,
+    /// Where the kernel reaches it; through an address as in a storage buffer.
+    pub(crate) kind: BindingKind,
 }
 
 /// Checks a launch against the kernel's interface and the device's limits, and works out what it
@@ -111,7 +114,8 @@ impl<'p> Planner<'p> {
             if let ArgValue::Memory(memory) = &value
                 && memory.is_declared()
             {
-                self.touch(index, memory, memory.len_bytes, memory.access());
+                let (len, access) = (memory.len_bytes, memory.access());
+                self.touch(index, memory, len, access, BindingKind::Storage);
                 continue;
             }
             // `count` has seen that there are slots enough.
@@ -208,12 +212,13 @@ impl<'p> Planner<'p> {
         self.plan.descriptors.push(DescriptorUse {
             set: binding.set,
             binding: binding.binding,
+            kind: binding.kind,
             arg: index,
             offset_bytes: memory.offset_bytes,
             len_bytes,
             is_stand_in: false,
         });
-        self.touch(index, memory, len_bytes, access);
+        self.touch(index, memory, len_bytes, access, binding.kind);
         Ok(())
     }
 
@@ -230,6 +235,7 @@ impl<'p> Planner<'p> {
         self.plan.descriptors.push(DescriptorUse {
             set: binding.set,
             binding: binding.binding,
+            kind: binding.kind,
             arg: index,
             offset_bytes: 0,
             len_bytes: 1,
@@ -319,7 +325,8 @@ impl<'p> Planner<'p> {
         if memory.len_bytes < fixed_bytes {
             return Err(mismatch::too_small(index, slot, fixed_bytes, memory));
         }
-        self.touch(index, memory, memory.len_bytes, access);
+        let kind = BindingKind::Storage;
+        self.touch(index, memory, memory.len_bytes, access, kind);
         self.address(index, member, memory.address, *align_bytes)
     }
 
@@ -348,6 +355,7 @@ impl<'p> Planner<'p> {
         memory: &MemoryArg<'_, M>,
         len_bytes: u64,
         access: Access,
+        kind: BindingKind,
     ) {
         if len_bytes > 0 {
             self.plan.memory.push(MemoryUse {
@@ -355,6 +363,7 @@ impl<'p> Planner<'p> {
                 offset_bytes: memory.offset_bytes,
                 len_bytes,
                 access,
+                kind,
             });
         }
     }

@@ -21,8 +21,9 @@ use own::Own;
 use raw::{Raw, Recorded};
 use work::{Abi, Result, Work};
 
-/// How often each figure is measured; the median counts.
-const ROUNDS: usize = 21;
+/// How often each figure is measured, on a device and on the driver that does nothing; the median counts.
+const ROUNDS: usize = 51;
+const NULL_ROUNDS: usize = 501;
 /// How many launches are one figure.
 const LAUNCHES: u32 = 1000;
 /// How many round trips are.
@@ -74,7 +75,8 @@ fn main() -> Result<()> {
     let mut rows = rows(&raw)?;
     rows.retain(|row| args.iter().all(|part| row.title().contains(part)));
     let mut times: Vec<_> = rows.iter().map(|_| Times::default()).collect();
-    for _ in 0..=ROUNDS {
+    let rounds = if is_null { NULL_ROUNDS } else { ROUNDS };
+    for _ in 0..=rounds {
         for (row, times) in rows.iter().zip(&mut times) {
             row.measure(&mut raw, &own, times)?;
         }

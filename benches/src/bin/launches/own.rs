@@ -70,7 +70,8 @@ impl Own {
         let [scale, offset, n] = launch.numbers;
         let args = (from.view(piece.clone())?, to.view(piece)?, scale, offset, n);
         let kernel = &self.kernels[work.abi as usize];
-        self.stream.launch(kernel, Grid::groups(1), args)
+        self.stream
+            .launch(kernel, Grid::elements(PIECE_WORDS), args)
     }
 
     /// Sets every word of the first buffer.

@@ -21,6 +21,7 @@ fn a_view_is_bound_where_it_lies_in_its_vulkan_buffer() {
         [DescriptorUse {
             set: 0,
             binding: 0,
+            kind: BindingKind::Storage,
             arg: 0,
             offset_bytes: 1280,
             len_bytes: 32,
@@ -34,6 +35,7 @@ fn a_view_is_bound_where_it_lies_in_its_vulkan_buffer() {
             offset_bytes: 1280,
             len_bytes: 32,
             access: Access::Read,
+            kind: BindingKind::Storage,
         }]
     );
 }
