@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use super::callback::{self, Callback};
 use super::pacer::Pacer;
 use super::permit::Captures;
-use super::recording::{Recording, Retained};
+use super::recording::{Finished, Recording};
 use super::stream::{InFlight, StreamCore};
 use crate::base::{fork, sync::Mutex};
 use crate::device::plan::MemoryRole;
@@ -42,8 +42,9 @@ pub(crate) struct ExecDevice {
 #[derive(Debug)]
 struct LaneWork {
     /// Work of streams that are gone, by the lane's value that says it has finished.
-    orphans: Mutex<BTreeMap<u64, Recording>>,
-    spare: Mutex<Vec<(Commands, Vec<Retained>)>>,
+    orphans: Mutex<BTreeMap<u64, Box<Recording>>>,
+    /// Empty recordings.
+    spare: Mutex<Vec<Box<Recording>>>,
     lane: Arc<Lane>,
 }
 
@@ -59,15 +60,13 @@ impl LaneWork {
     }
 
     /// Lets go of what finished recordings kept, and keeps their command buffers.
-    fn recycle(&self, finished: impl IntoIterator<Item = Recording>) {
-        for recording in finished {
-            let (mut commands, mut retained) = recording.into_parts();
-            retained.clear();
-            // One that cannot be reset is dropped.
-            if commands.reset().is_ok() {
+    fn recycle(&self, finished: impl IntoIterator<Item = Box<Recording>>) {
+        for mut recording in finished {
+            // One that cannot be emptied is dropped.
+            if recording.empty().is_ok() {
                 let mut spare = self.spare.lock();
                 if spare.len() < SPARE_MAX {
-                    spare.push((commands, retained));
+                    spare.push(recording);
                 }
             }
         }
@@ -87,7 +86,7 @@ impl LaneWork {
                 // Under the lock, so that whoever has had it knows.
                 finished
                     .values()
-                    .filter_map(Recording::found)
+                    .filter_map(|recording| recording.found())
                     .for_each(found);
                 finished
             }
@@ -124,20 +123,20 @@ impl ExecDevice {
     }
 
     /// An empty recording for a lane, already begun, that is the `seq`-th of its stream.
-    pub(super) fn begin(&self, lane: &Lane, seq: u64) -> Result<Recording> {
+    pub(super) fn begin(&self, lane: &Lane, seq: u64) -> Result<Box<Recording>> {
         let spare = self.lanes[lane.number()].spare.lock().pop();
-        let (mut commands, retained) = match spare {
-            Some(parts) => parts,
-            None => (Commands::new(&self.device, lane.plan().family)?, Vec::new()),
+        let mut recording = match spare {
+            Some(recording) => recording,
+            None => Recording::new(Commands::new(&self.device, lane.plan().family)?),
         };
-        commands.begin()?;
-        Ok(Recording::new(commands, retained, seq))
+        recording.begin(seq)?;
+        Ok(recording)
     }
 
     /// Lets go of what finished recordings of a lane kept, and keeps their command buffers.
     ///
     /// Called with no lock held: what is let go of may free memory.
-    pub(super) fn recycle(&self, lane: &Lane, finished: impl IntoIterator<Item = Recording>) {
+    pub(super) fn recycle(&self, lane: &Lane, finished: Finished) {
         self.lanes[lane.number()].recycle(finished);
     }
 
@@ -173,8 +172,10 @@ impl ExecDevice {
     }
 
     /// Has the pacer look after a stream that has something to submit.
-    pub(super) fn watch(&self, stream: Weak<StreamCore>) {
-        self.pacer.watch(stream);
+    ///
+    /// False if the pacer could not be started.
+    pub(super) fn watch(&self, stream: Weak<StreamCore>) -> bool {
+        self.pacer.watch(stream)
     }
 
     /// Has the pacer run a callback.

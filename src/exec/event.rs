@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use super::callback::Callback;
 use super::part::Mark;
-use super::recording::Recording;
+use super::recording::{Finished, Recording};
 use super::stream::{State, StreamCore};
 use super::submit::Seal;
 use super::ticket::{Point, Ticket};
@@ -112,7 +112,7 @@ impl StreamCore {
         Ok((Mark::Queued(ticket), Some(time)))
     }
 
-    fn mark_locked(&self, state: &mut State, finished: &mut Vec<Recording>) -> Result<Ticket> {
+    fn mark_locked(&self, state: &mut State, finished: &mut Finished) -> Result<Ticket> {
         self.seal(state, finished, Seal::Event)?;
         let ticket = self.newest_in(state);
         self.submit_when_full(state, finished)?;
@@ -166,7 +166,7 @@ impl StreamCore {
         state: &mut State,
         lane: &Lane,
         value: u64,
-        finished: &mut Vec<Recording>,
+        finished: &mut Finished,
     ) -> Result<()> {
         if value <= lane.known_reached() {
             // Every submission waits for what was seen reached of other lanes by then.

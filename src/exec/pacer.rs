@@ -43,9 +43,16 @@ struct State {
 }
 
 impl Pacer {
-    /// Sees to it that the stream's open recording is submitted in time.
-    pub(super) fn watch(&self, stream: Weak<StreamCore>) {
-        self.give(|state| state.watched.push(stream));
+    /// Sees to it that the stream's open recording is submitted in time; false if it could not be started.
+    ///
+    /// Called once until it has done so: waking a thread costs more than many launches.
+    pub(super) fn watch(&self, stream: Weak<StreamCore>) -> bool {
+        self.give(|state| {
+            // It may be there from a time when the thread could not be started.
+            if !state.watched.iter().any(|known| known.ptr_eq(&stream)) {
+                state.watched.push(stream);
+            }
+        })
     }
 
     /// Runs a callback once its point is reached.
@@ -53,27 +60,31 @@ impl Pacer {
         self.give(|state| state.callbacks.push_back(callback));
     }
 
-    fn give(&self, give: impl FnOnce(&mut State)) {
+    fn give(&self, give: impl FnOnce(&mut State)) -> bool {
         let mut state = self.shared.state.lock();
         give(&mut state);
         let start = !core::mem::replace(&mut state.started, true);
         drop(state);
         self.shared.wake.notify_all();
-        if start {
-            self.start();
-        }
+        !start || self.start()
     }
 
-    fn start(&self) {
+    fn start(&self) -> bool {
         let shared = Arc::clone(&self.shared);
         let thread = thread::Builder::new()
             .name("vkaccel-pacer".to_owned())
             .spawn(move || run(&shared));
         match thread {
-            Ok(thread) => *self.thread.lock() = Some(thread),
+            Ok(thread) => {
+                *self.thread.lock() = Some(thread);
+                true
+            }
             // Without a thread, recordings are sealed by bounds and by whoever waits; the next
             // stream to be watched tries again.
-            Err(_) => self.shared.state.lock().started = false,
+            Err(_) => {
+                self.shared.state.lock().started = false;
+                false
+            }
         }
     }
 
@@ -108,7 +119,7 @@ fn run(shared: &Shared) {
             break;
         }
         if !state.watched.is_empty() {
-            // The streams stay in the list while they grow, so that they are not watched twice.
+            // The streams stay in the list while they grow.
             state = shared.wake.wait_timeout(state, GROW);
         }
         let watched = core::mem::take(&mut state.watched);

@@ -7,7 +7,7 @@ use super::losses::Loss;
 use super::order::Values;
 use super::replay::Body;
 use super::ticket::Point;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::vk::Commands;
 use crate::vk::lane::Submission;
 
@@ -22,7 +22,7 @@ pub(crate) trait Outcome: Send + Sync {
     fn error(&self) -> Option<Error>;
 }
 
-/// Commands, with all that they use.
+/// Commands, with all that they use. Boxed, it is used again and again.
 pub(crate) struct Recording {
     pub(crate) commands: Commands,
     /// What runs behind the commands.
@@ -37,6 +37,29 @@ pub(crate) struct Recording {
     pub(super) waits: Values,
     /// What tickets behind it know of it; nothing until there is one.
     point: Option<Arc<Point>>,
+    /// The one before it in a list of finished ones.
+    next: Option<Box<Self>>,
+}
+
+/// Recordings that have finished, to be let go of behind their stream's lock.
+#[derive(Debug, Default)]
+pub(super) struct Finished(Option<Box<Recording>>);
+
+impl Finished {
+    pub(super) fn push(&mut self, mut recording: Box<Recording>) {
+        recording.next = self.0.take();
+        self.0 = Some(recording);
+    }
+}
+
+impl Iterator for Finished {
+    type Item = Box<Recording>;
+
+    fn next(&mut self) -> Option<Box<Recording>> {
+        let mut recording = self.0.take()?;
+        self.0 = recording.next.take();
+        Some(recording)
+    }
 }
 
 impl core::fmt::Debug for Recording {
@@ -50,17 +73,36 @@ impl core::fmt::Debug for Recording {
 }
 
 impl Recording {
-    pub(super) fn new(commands: Commands, retained: Vec<Retained>, seq: u64) -> Self {
-        Self {
+    /// An empty one, whose commands are not begun.
+    pub(super) fn new(commands: Commands) -> Box<Self> {
+        Box::new(Self {
             commands,
             body: None,
-            retained,
+            retained: Vec::new(),
             outcomes: Vec::new(),
             count: 0,
-            seq,
+            seq: 0,
             waits: Values::default(),
             point: None,
-        }
+            next: None,
+        })
+    }
+
+    /// Begins an empty one, which is the `seq`-th of its stream.
+    pub(super) fn begin(&mut self, seq: u64) -> Result<()> {
+        self.seq = seq;
+        self.commands.begin()
+    }
+
+    /// Lets go of all that it keeps, and empties it; its commands have finished or were never submitted.
+    pub(super) fn empty(&mut self) -> Result<()> {
+        self.retained.clear();
+        self.outcomes.clear();
+        self.body = None;
+        self.point = None;
+        self.waits = Values::default();
+        self.count = 0;
+        self.commands.reset()
     }
 
     /// Keeps a thing alive until the recording has finished; the one kept last is not kept twice.
@@ -109,11 +151,6 @@ impl Recording {
             body: self.body.as_deref().map(Body::commands),
             waits: &self.waits,
         }
-    }
-
-    /// Takes it apart, for both parts to be used again once the things kept are let go.
-    pub(crate) fn into_parts(self) -> (Commands, Vec<Retained>) {
-        (self.commands, self.retained)
     }
 }
 

@@ -11,7 +11,7 @@ use super::device::ExecDevice;
 use super::hazard::{Planner, Use};
 use super::losses::{Loss, Losses};
 use super::part::Part;
-use super::recording::Recording;
+use super::recording::{Finished, Recording};
 use super::sink::Sink;
 use super::submit::Seal;
 use crate::base::{fork, sync::Mutex};
@@ -43,9 +43,9 @@ pub(crate) struct StreamCore {
 
 #[derive(Debug)]
 pub(super) struct State {
-    pub(super) open: Option<Recording>,
+    pub(super) open: Option<Box<Recording>>,
     /// Ended recordings that are not submitted yet, oldest first.
-    pub(super) sealed: VecDeque<Recording>,
+    pub(super) sealed: VecDeque<Box<Recording>>,
     /// How many commands these hold.
     pub(super) sealed_count: u32,
     /// Recordings that could not be ended.
@@ -61,6 +61,8 @@ pub(super) struct State {
     pub(super) apart_number: u64,
     /// The capture that takes what is put on the stream.
     pub(super) part: Option<Part>,
+    /// Whether the pacer is going to submit what waits for it.
+    pub(super) is_watched: bool,
     pub(super) in_flight: VecDeque<InFlight>,
     /// How many commands seal a recording; doubles until somebody waits.
     pub(super) batch: u32,
@@ -73,7 +75,7 @@ pub(super) struct State {
 pub(super) struct InFlight {
     /// The lane's value that says it has finished.
     pub(super) value: u64,
-    pub(super) recording: Recording,
+    pub(super) recording: Box<Recording>,
 }
 
 impl State {
@@ -84,7 +86,7 @@ impl State {
         }
     }
 
-    /// Whether anything waits for its submission; the pacer knows the stream then.
+    /// Whether anything waits for its submission.
     fn has_waiting(&self) -> bool {
         self.open.is_some() || !self.sealed.is_empty()
     }
@@ -118,6 +120,7 @@ impl StreamCore {
                 apart: None,
                 apart_number: 0,
                 part: None,
+                is_watched: false,
                 in_flight: VecDeque::new(),
                 batch: 1,
                 newest: 0,
@@ -187,11 +190,10 @@ impl StreamCore {
     /// pacer looks after what is left to be submitted.
     pub(super) fn change<R>(
         &self,
-        change: impl FnOnce(&mut State, &mut Vec<Recording>) -> Result<R>,
+        change: impl FnOnce(&mut State, &mut Finished) -> Result<R>,
     ) -> Result<R> {
         self.exec.device().check()?;
         self.locked(|state, finished| {
-            let was_watched = state.has_waiting();
             let result = match state.losses.tell() {
                 Ok(()) => change(state, finished),
                 Err(error) => Err(error),
@@ -199,15 +201,15 @@ impl StreamCore {
             if result.is_err() {
                 state.losses.told();
             }
-            if state.has_waiting() && !was_watched {
-                self.exec.watch(Weak::clone(&self.me));
+            if state.has_waiting() && !state.is_watched {
+                state.is_watched = self.exec.watch(Weak::clone(&self.me));
             }
             result
         })
     }
 
     /// What could not be submitted makes way before more is taken.
-    pub(super) fn make_room(&self, state: &mut State, finished: &mut Vec<Recording>) -> Result<()> {
+    pub(super) fn make_room(&self, state: &mut State, finished: &mut Finished) -> Result<()> {
         if state.waiting() >= BATCH_MAX {
             self.submit_locked(state, finished, Seal::Size)?;
         }
@@ -244,7 +246,7 @@ impl StreamCore {
     pub(super) fn submit_when_full(
         &self,
         state: &mut State,
-        finished: &mut Vec<Recording>,
+        finished: &mut Finished,
     ) -> Result<()> {
         if state.waiting() < state.batch && state.sealed.len() < SEALED_MAX {
             return Ok(());
@@ -257,7 +259,7 @@ impl StreamCore {
     pub(super) fn submit_taken(
         &self,
         state: &mut State,
-        finished: &mut Vec<Recording>,
+        finished: &mut Finished,
         cause: Seal,
     ) -> Result<()> {
         let submitted = self.submit_locked(state, finished, cause);
@@ -271,8 +273,8 @@ impl StreamCore {
 
     /// Runs `f` on the state. What it finds finished is let go of behind the lock: that may free
     /// memory.
-    pub(super) fn locked<R>(&self, f: impl FnOnce(&mut State, &mut Vec<Recording>) -> R) -> R {
-        let mut finished = Vec::new();
+    pub(super) fn locked<R>(&self, f: impl FnOnce(&mut State, &mut Finished) -> R) -> R {
+        let mut finished = Finished::default();
         let result = f(&mut self.state.lock(), &mut finished);
         self.exec.recycle(&self.lane, finished);
         result

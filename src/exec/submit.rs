@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::losses::Loss;
-use super::recording::Recording;
+use super::recording::Finished;
 use super::stream::{InFlight, State, StreamCore};
 use crate::error::Result;
 
@@ -48,10 +48,12 @@ impl StreamCore {
     pub(super) fn pace(&self) -> bool {
         let is_left = self.locked(|state, finished| {
             let submitted = self.submit_locked(state, finished, Seal::Pacer);
-            submitted.is_err() && !state.sealed.is_empty()
+            let is_left = submitted.is_err() && !state.sealed.is_empty();
+            state.is_watched = is_left && !self.exec.device().is_lost();
+            state.is_watched
         });
         self.exec.collect_orphans();
-        !is_left || self.exec.device().is_lost()
+        !is_left
     }
 
     /// Whether all that was submitted to its lane has finished, or does so in this time.
@@ -102,7 +104,7 @@ impl StreamCore {
     pub(super) fn submit_locked(
         &self,
         state: &mut State,
-        finished: &mut Vec<Recording>,
+        finished: &mut Finished,
         cause: Seal,
     ) -> Result<()> {
         // Where the open recording is lost, those before it go their way.
@@ -112,7 +114,7 @@ impl StreamCore {
     }
 
     /// Submits what is sealed, and keeps the work in flight in its bound.
-    fn submit_ended(&self, state: &mut State, finished: &mut Vec<Recording>) -> Result<()> {
+    fn submit_ended(&self, state: &mut State, finished: &mut Finished) -> Result<()> {
         self.submit_sealed(state)?;
         if state.in_flight.len() > IN_FLIGHT_MAX
             && let Some(oldest) = state.in_flight.front()
@@ -128,7 +130,7 @@ impl StreamCore {
     pub(super) fn seal(
         &self,
         state: &mut State,
-        finished: &mut Vec<Recording>,
+        finished: &mut Finished,
         cause: Seal,
     ) -> Result<()> {
         let Some(mut recording) = state.open.take() else {
@@ -159,7 +161,7 @@ impl StreamCore {
 
     fn submit_sealed(&self, state: &mut State) -> Result<()> {
         while !state.sealed.is_empty() {
-            let submissions = state.sealed.iter().map(Recording::submission);
+            let submissions = state.sealed.iter().map(|one| one.submission());
             let (first, count) = self.lane.submit(self.id(), submissions)?;
             for (recording, value) in state.sealed.drain(..count).zip(first..) {
                 recording.submitted(value);
@@ -171,7 +173,7 @@ impl StreamCore {
     }
 
     /// Moves what is known to have finished out of the state.
-    pub(super) fn retire(&self, state: &mut State, finished: &mut Vec<Recording>) {
+    pub(super) fn retire(&self, state: &mut State, finished: &mut Finished) {
         let reached = self.lane.known_reached();
         while state
             .in_flight
