@@ -44,6 +44,7 @@ struct LaneWork {
     /// Work of streams that are gone, by the lane's value that says it has finished.
     orphans: Mutex<BTreeMap<u64, Box<Recording>>>,
     /// Empty recordings.
+    #[expect(clippy::vec_box, reason = "a recording is moved by its box alone")]
     spare: Mutex<Vec<Box<Recording>>>,
     lane: Arc<Lane>,
 }

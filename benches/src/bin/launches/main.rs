@@ -14,7 +14,7 @@ mod work;
 
 use std::time::Instant;
 
-use vkaccel::{Counters, Runtime};
+use vkaccel::{Counters, Graph, Runtime};
 use vkaccel_benches::null;
 
 use own::Own;
@@ -47,7 +47,7 @@ enum Form {
     /// All launches with a wait, again and again.
     Trips,
     /// Recorded once, and submitted with a wait again and again.
-    Replay(Recorded),
+    Replay(Recorded, Graph),
 }
 
 /// What came out of a row's rounds.
@@ -72,7 +72,7 @@ fn main() -> Result<()> {
     if !is_null {
         compare(&mut raw, &own)?;
     }
-    let mut rows = rows(&raw)?;
+    let mut rows = rows(&raw, &own)?;
     rows.retain(|row| args.iter().all(|part| row.title().contains(part)));
     let mut times: Vec<_> = rows.iter().map(|_| Times::default()).collect();
     let rounds = if is_null { NULL_ROUNDS } else { ROUNDS };
@@ -129,13 +129,17 @@ fn compare(raw: &mut Raw, own: &Own) -> Result<()> {
             assert_eq!(by_raw, by_own, "{work:?}");
             if work.is_chained {
                 assert_eq!(by_own[0], work.first_word(7));
+                let (recorded, graph) = (raw.recorded(&work)?, own.captured(&work)?);
+                raw.replay(&recorded)?;
+                own.replay(&graph)?;
+                assert_eq!(raw.words()?, own.words()?, "{work:?}");
             }
         }
     }
     Ok(())
 }
 
-fn rows(raw: &Raw) -> Result<Vec<Row>> {
+fn rows(raw: &Raw, own: &Own) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     let mut add = |name: &str, work, form, count| {
         rows.push(Row {
@@ -172,7 +176,7 @@ fn rows(raw: &Raw) -> Result<Vec<Row>> {
     }
     for nodes in [1, 100, 1000] {
         let work = Work::chained(Abi::Descriptors, nodes);
-        let form = Form::Replay(raw.recorded(&work)?);
+        let form = Form::Replay(raw.recorded(&work)?, own.captured(&work)?);
         add(&format!("replay of {nodes} + wait"), work, form, TRIPS);
     }
     Ok(rows)
@@ -185,9 +189,8 @@ impl Row {
         times.raw.push(self.nanoseconds(started));
         let before = own.runtime.counters();
         let started = Instant::now();
-        if self.by_own(own)? {
-            times.own.push(self.nanoseconds(started));
-        }
+        self.by_own(own)?;
+        times.own.push(self.nanoseconds(started));
         times.counted = own.runtime.counters().since(&before);
         Ok(())
     }
@@ -206,34 +209,28 @@ impl Row {
             Form::Together => raw.run(&self.work),
             Form::OneByOne => raw.run_one_by_one(&self.work),
             Form::Trips => (0..self.count).try_for_each(|_| raw.run(&self.work)),
-            Form::Replay(recorded) => (0..self.count).try_for_each(|_| raw.replay(recorded)),
+            Form::Replay(recorded, _) => (0..self.count).try_for_each(|_| raw.replay(recorded)),
         }
     }
 
-    /// False where the crate has nothing of the kind.
-    fn by_own(&self, own: &Own) -> Result<bool> {
+    fn by_own(&self, own: &Own) -> Result<()> {
         match &self.form {
-            Form::Together => own.run(&self.work)?,
-            Form::OneByOne => own.run_one_by_one(&self.work)?,
-            Form::Trips => (0..self.count).try_for_each(|_| own.run(&self.work))?,
-            Form::Replay(_) => return Ok(false),
+            Form::Together => own.run(&self.work),
+            Form::OneByOne => own.run_one_by_one(&self.work),
+            Form::Trips => (0..self.count).try_for_each(|_| own.run(&self.work)),
+            Form::Replay(_, graph) => (0..self.count).try_for_each(|_| own.replay(graph)),
         }
-        Ok(true)
     }
 
     fn print(&self, times: Times) {
-        let raw = median(times.raw);
-        print!("{:<49} {raw:>9.0}", self.title());
-        if !times.own.is_empty() {
-            let own = median(times.own);
-            print!(
-                " {own:>11.0} {:>6.2} {:>8} {:>9}",
-                own / raw,
-                times.counted.submits,
-                times.counted.barriers
-            );
-        }
-        println!();
+        let (raw, own) = (median(times.raw), median(times.own));
+        println!(
+            "{:<49} {raw:>9.0} {own:>11.0} {:>6.2} {:>8} {:>9}",
+            self.title(),
+            own / raw,
+            times.counted.submits,
+            times.counted.barriers
+        );
     }
 }
 

@@ -5,7 +5,7 @@
 //! The kernels are the repository's own; they stay inside the pieces that they get.
 #![allow(unsafe_code)]
 
-use vkaccel::{Buffer, Grid, Kernel, Runtime, Spirv, Stream};
+use vkaccel::{Buffer, Graph, Grid, Kernel, Runtime, Spirv, Stream};
 
 use crate::work::{Abi, BUFFER_BYTES, MODULES, PIECE_WORDS, Result, Work};
 
@@ -55,6 +55,19 @@ impl Own {
             self.launch_one(work, at)?;
             self.stream.flush()?;
         }
+        Ok(self.stream.synchronize()?)
+    }
+
+    /// Captures the list.
+    pub fn captured(&self, work: &Work) -> Result<Graph> {
+        let mut graph = Graph::new();
+        graph.capture_on(&self.stream, || self.launch(work))?;
+        Ok(graph)
+    }
+
+    /// Replays it once more, and waits.
+    pub fn replay(&self, graph: &Graph) -> Result<()> {
+        self.stream.replay(graph)?;
         Ok(self.stream.synchronize()?)
     }
 
