@@ -105,6 +105,8 @@ impl Pacer {
 fn run(shared: &Shared) {
     // Those whose points are not reached yet.
     let mut callbacks = VecDeque::new();
+    // Takes turns with the list of the streams that are watched, which so keeps its room.
+    let mut watched = Vec::new();
     loop {
         let mut state = shared.state.lock();
         while state.watched.is_empty()
@@ -122,9 +124,9 @@ fn run(shared: &Shared) {
             // The streams stay in the list while they grow.
             state = shared.wake.wait_timeout(state, GROW);
         }
-        let watched = core::mem::take(&mut state.watched);
+        core::mem::swap(&mut watched, &mut state.watched);
         drop(state);
-        let Some(mut left) = pace(watched) else {
+        let Some(mut left) = pace(watched.drain(..)) else {
             return;
         };
         if callback::run_reached(&mut callbacks).is_none() {
@@ -149,7 +151,7 @@ fn run(shared: &Shared) {
 
 /// Submits what streams have left open, each once its lane has run dry or after a while; gives
 /// those that have something left. Nothing if the process is ending.
-fn pace(watched: Vec<Weak<StreamCore>>) -> Option<Vec<Weak<StreamCore>>> {
+fn pace(watched: impl Iterator<Item = Weak<StreamCore>>) -> Option<Vec<Weak<StreamCore>>> {
     let until = Instant::now() + LOOK_AGAIN;
     let mut busy = Vec::new();
     let mut left = Vec::new();

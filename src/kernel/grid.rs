@@ -122,6 +122,30 @@ impl Grid {
     ///
     /// `limits` is the device's maxComputeWorkGroupCount.
     pub(crate) fn resolve(&self, local_size: [u32; 3], limits: [u32; 3]) -> Result<[u32; 3]> {
+        self.few(local_size, limits)
+            .map_or_else(|| self.resolve_any(local_size, limits), Ok)
+    }
+
+    /// The same for counts that are ordinary, without wide numbers, which take long to divide; nothing for
+    /// others.
+    fn few(&self, local_size: [u32; 3], limits: [u32; 3]) -> Option<[u32; 3]> {
+        let mut groups = [0; 3];
+        for axis in 0..3 {
+            let count = u32::try_from(self.extent.0[axis]).ok()?;
+            let needed = match self.unit {
+                Unit::Elements if count > 1 => count.div_ceil(local_size[axis].max(1)),
+                _ => count,
+            };
+            if needed == 0 || needed > limits[axis] {
+                return None;
+            }
+            groups[axis] = needed;
+        }
+        Some(groups)
+    }
+
+    #[cold]
+    fn resolve_any(&self, local_size: [u32; 3], limits: [u32; 3]) -> Result<[u32; 3]> {
         let counts = self.extent.0;
         if let Some(axis) = (0..3).find(|&axis| counts[axis] < 0) {
             return Err(self.negative(axis));
@@ -133,7 +157,11 @@ impl Grid {
         for axis in 0..3 {
             let needed = match self.unit {
                 Unit::Groups => counts[axis],
-                Unit::Elements => divided(counts[axis], local_size[axis]),
+                // A local size of 0 is refused when the kernel is built.
+                Unit::Elements => {
+                    let local = i128::from(local_size[axis].max(1));
+                    (counts[axis] + local - 1) / local
+                }
             };
             groups[axis] = u32::try_from(needed)
                 .ok()
@@ -192,17 +220,6 @@ impl Grid {
     }
 }
 
-/// How many workgroups have so many elements.
-fn divided(count: i128, local_size: u32) -> i128 {
-    // A local size of 0 is refused when the kernel is built.
-    let local = local_size.max(1);
-    match u64::try_from(count) {
-        Ok(count) => i128::from(count.div_ceil(u64::from(local))),
-        // Dividing such wide numbers takes longer than the rest of the check.
-        Err(_) => (count + i128::from(local) - 1) / i128::from(local),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -230,6 +247,32 @@ mod tests {
         assert_eq!(resolve(Grid::groups((1, 2, 3)), [1; 3]), [1, 2, 3]);
         assert_eq!(resolve(Grid::groups(7u64), [1; 3]), [7, 1, 1]);
         assert_eq!(resolve(Grid::groups([7i64, 8]), [1; 3]), [7, 8, 1]);
+    }
+
+    #[test]
+    fn ordinary_counts_come_to_the_same_as_any_others() {
+        let mut state = 0x2545_F491_4F6C_DD1D_u64;
+        let mut below = |bound: u32| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            u32::try_from(state % u64::from(bound)).unwrap()
+        };
+        let mut seen = [0; 2];
+        for _ in 0..20_000 {
+            let extent =
+                [(); 3].map(|()| [below(4), below(200), below(u32::MAX)][below(3) as usize]);
+            let local_size = [(); 3].map(|()| below(130));
+            let limits = [(); 3].map(|()| [below(u32::MAX), u32::MAX][below(2) as usize]);
+            for grid in [Grid::groups(extent), Grid::elements(extent)] {
+                let few = grid.few(local_size, limits);
+                seen[usize::from(few.is_some())] += 1;
+                if few.is_some() {
+                    assert_eq!(grid.resolve_any(local_size, limits).ok(), few, "{grid:?}");
+                }
+            }
+        }
+        assert!(seen.iter().all(|&count| count > 1000), "{seen:?}");
     }
 
     #[test]

@@ -69,14 +69,20 @@ impl Thread {
 
     /// Takes out the runtimes that the thread has left, with their current devices and streams.
     fn take_left(&mut self) -> Vec<OfRuntime> {
+        // Mostly there is none.
+        if !self.runtimes.iter().any(|runtime| self.is_left(runtime)) {
+            return Vec::new();
+        }
         let all = core::mem::take(&mut self.runtimes);
-        let (left, kept) = all.into_iter().partition(|runtime| {
-            (runtime.entered || runtime.has_no_scopes())
-                && !is_process(runtime.id)
-                && !self.returns_to(runtime.id)
-        });
+        let (left, kept) = all.into_iter().partition(|runtime| self.is_left(runtime));
         self.runtimes = kept;
         left
+    }
+
+    fn is_left(&self, runtime: &OfRuntime) -> bool {
+        (runtime.entered || runtime.has_no_scopes())
+            && !is_process(runtime.id)
+            && !self.returns_to(runtime.id)
     }
 
     fn of(&mut self, id: u64) -> &mut OfRuntime {

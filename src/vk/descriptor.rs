@@ -94,12 +94,17 @@ impl Key {
 
     /// Mixes it into a hash; the slots are the same for all launches of a pipeline.
     fn mix(&self, hash: u64) -> u64 {
-        const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
-        [self.segment, self.offset, self.len]
-            .into_iter()
-            .fold(hash, |hash, part| {
-                (hash.rotate_left(23) ^ part).wrapping_mul(FACTOR)
-            })
+        // Odd numbers without a pattern. The products don't wait for each other.
+        const FACTORS: [u64; 4] = [
+            0x9E37_79B9_7F4A_7C15,
+            0xBF58_476D_1CE4_E5B9,
+            0x94D0_49BB_1331_11EB,
+            0xD6E8_FEB8_6659_FD93,
+        ];
+        let own = self.segment.wrapping_mul(FACTORS[0])
+            ^ self.offset.wrapping_mul(FACTORS[1])
+            ^ self.len.wrapping_mul(FACTORS[2]).rotate_left(32);
+        (hash.rotate_left(23) ^ own).wrapping_mul(FACTORS[3])
     }
 }
 
@@ -210,13 +215,9 @@ impl DescriptorArena {
         };
         for index in 0..pipeline.set_count() {
             let (layout, size) = pipeline.set(index);
-            match self.allocate(layout, size) {
-                Ok(set) => self.sets.push(set),
-                Err(error) => {
-                    self.sets.truncate(place.first_set);
-                    return Err(error);
-                }
-            }
+            // Those before one that fails stay in the list, to be given back with the others.
+            let set = self.allocate(layout, size)?;
+            self.sets.push(set);
         }
         self.ranges.extend(ranges.iter().map(Key::of));
         let sets = &self.sets[place.first_set..];
