@@ -14,7 +14,7 @@ use std::cell::Cell;
 
 use support::kernels::kernel;
 use support::on_each_device;
-use vkaccel::{Buffer, Event, Grid, Kernel, Stream};
+use vkaccel::{Buffer, Event, Graph, Grid, Kernel, Stream};
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
@@ -196,71 +196,23 @@ fn fills_and_copies_on_the_device_allocate_nothing() {
 }
 
 #[test]
-fn probe() {
-    on_each_device("probe", |_| {
+fn small_uploads_and_reads_allocate_nothing() {
+    on_each_device("small_uploads_and_reads_allocate_nothing", |_| {
         let bench = Bench::new();
+        let [a, b] = &bench.buffers;
         let (_, kernel) = &bench.kernels[0];
-        let probe = |what: &str, work: &mut dyn FnMut()| {
-            let mut counts = Vec::with_capacity(100);
-            for _ in 0..60 {
-                let before = ALLOCATIONS.get();
-                work();
-                counts.push(ALLOCATIONS.get() - before);
-            }
-            counts.drain(..40);
-            println!("{what}: {counts:?}");
-        };
-        let event = Event::new();
-        let other = Stream::new(0).unwrap();
-        probe("event record + sync", &mut || {
+        let mut words = [7u32; WORDS];
+        settles("an upload, a launch and a read", || {
+            bench.stream.write(a, &words).unwrap();
             bench.launch(kernel, 0);
-            event.record(&bench.stream).unwrap();
-            event.synchronize().unwrap();
-        });
-        probe("event record + wait on other", &mut || {
-            bench.launch(kernel, 0);
-            event.record(&bench.stream).unwrap();
-            event.wait(&other).unwrap();
-            other.synchronize().unwrap();
-        });
-        let timed = Event::with_timing();
-        probe("timed event", &mut || {
-            bench.launch(kernel, 0);
-            timed.record(&bench.stream).unwrap();
-            timed.synchronize().unwrap();
-        });
-        let mut graph = vkaccel::Graph::new();
-        graph
-            .capture_on(&bench.stream, || {
-                bench.launch(kernel, 0);
-                Ok(())
-            })
-            .unwrap();
-        probe("replay", &mut || {
-            bench.stream.replay(&graph).unwrap();
-            bench.stream.synchronize().unwrap();
-        });
-        let mut words = [0u32; WORDS];
-        probe("write", &mut || {
-            bench.stream.write(&bench.buffers[0], &words).unwrap();
-            bench.stream.synchronize().unwrap();
-        });
-        probe("read", &mut || {
-            bench.stream.read(&bench.buffers[0], &mut words).unwrap();
-        });
-        probe("alloc", &mut || {
-            drop(bench.stream.zeroed::<u32>(100).unwrap());
-        });
-        probe("launch_indirect", &mut || {
-            let counts = &bench.buffers[0].view(0..3).unwrap();
-            let _ = counts;
+            bench.stream.read(b, &mut words).unwrap();
         });
     });
 }
 
 #[test]
-fn queries_and_waits_allocate_nothing() {
-    on_each_device("queries_and_waits_allocate_nothing", |_| {
+fn events_queries_and_waits_allocate_nothing() {
+    on_each_device("events_queries_and_waits_allocate_nothing", |_| {
         let bench = Bench::new();
         let (_, kernel) = &bench.kernels[0];
         settles("queries until it is over", || {
@@ -270,10 +222,39 @@ fn queries_and_waits_allocate_nothing() {
             }
         });
         let event = Event::new();
-        settles("waits for an event that was recorded", || {
+        settles("an event, and the host waits for it", || {
+            for round in 0..10 {
+                bench.launch(kernel, round);
+                event.record(&bench.stream).unwrap();
+            }
             event.synchronize().unwrap();
-            event.wait(&bench.stream).unwrap();
             assert!(event.query().unwrap());
         });
+        let other = Stream::new(0).unwrap();
+        settles("an event, and another stream waits for it", || {
+            bench.launch(kernel, 0);
+            event.record(&bench.stream).unwrap();
+            event.wait(&other).unwrap();
+            other.synchronize().unwrap();
+        });
+    });
+}
+
+#[test]
+fn replays_allocate_nothing() {
+    on_each_device("replays_allocate_nothing", |_| {
+        let bench = Bench::new();
+        for (name, kernel) in &bench.kernels {
+            let mut graph = Graph::new();
+            let capture = || {
+                (0..5).for_each(|round| bench.launch(kernel, round));
+                Ok(())
+            };
+            graph.capture_on(&bench.stream, capture).unwrap();
+            settles(&format!("{name}, replays"), || {
+                (0..5).for_each(|_| bench.stream.replay(&graph).unwrap());
+                bench.stream.synchronize().unwrap();
+            });
+        }
     });
 }

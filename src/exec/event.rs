@@ -1,13 +1,13 @@
 //! Points of a stream, and streams that wait for points of others.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use super::callback::Callback;
 use super::part::Mark;
 use super::recording::{Finished, Recording};
 use super::stream::{State, StreamCore};
 use super::submit::Seal;
-use super::ticket::{Point, Ticket};
+use super::ticket::{Points, Ticket};
 use crate::error::Result;
 use crate::vk::{Lane, Stamp};
 
@@ -30,18 +30,19 @@ impl StreamCore {
             sealed,
             in_flight,
             losses,
+            points,
             ..
         } = &mut *state;
         let waiting = open.iter_mut().chain(sealed);
         if let Some(recording) = waiting.into_iter().find(|one| one.seq == seq) {
-            return self.ticket_of(recording, None);
+            return self.ticket_of(recording, points, None);
         }
         if let Some(work) = in_flight.iter_mut().find(|work| work.recording.seq == seq) {
-            return self.ticket_of(&mut work.recording, Some(work.value));
+            return self.ticket_of(&mut work.recording, points, Some(work.value));
         }
         // Else it has finished.
         losses.of(seq).map_or(Ticket::REACHED, |loss| {
-            let point = self.new_point(seq);
+            let point = points.take(self, seq);
             point.lose(loss.clone());
             Ticket::new(point)
         })
@@ -59,27 +60,29 @@ impl StreamCore {
             open,
             sealed,
             in_flight,
+            points,
             ..
         } = state;
         if let Some(recording) = open.as_mut().or_else(|| sealed.back_mut()) {
-            return self.ticket_of(recording, None);
+            return self.ticket_of(recording, points, None);
         }
         in_flight.back_mut().map_or(Ticket::REACHED, |work| {
-            self.ticket_of(&mut work.recording, Some(work.value))
+            self.ticket_of(&mut work.recording, points, Some(work.value))
         })
     }
 
     /// The ticket behind a recording, which was submitted with `value` if there is one.
-    fn ticket_of(&self, recording: &mut Recording, value: Option<u64>) -> Ticket {
-        let point = recording.point(|seq| self.new_point(seq));
+    fn ticket_of(
+        &self,
+        recording: &mut Recording,
+        points: &mut Points,
+        value: Option<u64>,
+    ) -> Ticket {
+        let point = recording.point(|seq| points.take(self, seq));
         if let Some(value) = value {
             point.submitted(value);
         }
         Ticket::new(Arc::clone(point))
-    }
-
-    fn new_point(&self, seq: u64) -> Arc<Point> {
-        Point::new(Weak::clone(&self.me), &self.lane, seq)
     }
 
     /// A point behind all commands so far, and before all that come.

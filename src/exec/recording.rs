@@ -130,6 +130,11 @@ impl Recording {
         self.point.get_or_insert_with(|| make(seq))
     }
 
+    /// That point, if there is one; it has finished, so that nothing is left to be told.
+    pub(super) fn take_point(&mut self) -> Option<Arc<Point>> {
+        self.point.take()
+    }
+
     /// It was submitted with this value of its lane.
     pub(super) fn submitted(&self, value: u64) {
         if let Some(point) = &self.point {

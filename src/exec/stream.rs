@@ -14,6 +14,7 @@ use super::part::Part;
 use super::recording::{Finished, Recording};
 use super::sink::Sink;
 use super::submit::Seal;
+use super::ticket::Points;
 use crate::base::{fork, sync::Mutex};
 use crate::error::{Error, Result};
 use crate::vk::{Device, Lane, Segment};
@@ -64,6 +65,8 @@ pub(super) struct State {
     /// Whether the pacer is going to submit what waits for it.
     pub(super) is_watched: bool,
     pub(super) in_flight: VecDeque<InFlight>,
+    /// For tickets behind recordings to come.
+    pub(super) points: Points,
     /// How many commands seal a recording; doubles until somebody waits.
     pub(super) batch: u32,
     /// The number of the newest recording, the open one if there is one; from 1.
@@ -122,6 +125,7 @@ impl StreamCore {
                 part: None,
                 is_watched: false,
                 in_flight: VecDeque::new(),
+                points: Points::default(),
                 batch: 1,
                 newest: 0,
             }),

@@ -180,9 +180,12 @@ impl StreamCore {
             .front()
             .is_some_and(|work| work.value <= reached)
         {
-            let Some(InFlight { recording, .. }) = state.in_flight.pop_front() else {
+            let Some(InFlight { mut recording, .. }) = state.in_flight.pop_front() else {
                 break;
             };
+            if let Some(point) = recording.take_point() {
+                state.points.keep(point);
+            }
             if let Some(error) = recording.found() {
                 state.losses.find(error);
             }

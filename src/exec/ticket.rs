@@ -30,15 +30,49 @@ pub(super) struct Point {
     stream: Weak<StreamCore>,
 }
 
-impl Point {
-    pub(super) fn new(stream: Weak<StreamCore>, lane: &Arc<Lane>, seq: u64) -> Arc<Self> {
-        Arc::new(Self {
+/// Points behind finished recordings of one stream, to be used again once no ticket is left of them.
+#[derive(Debug, Default)]
+pub(super) struct Points(Vec<Arc<Point>>);
+
+/// How many of them are kept.
+const POINTS_MAX: usize = 32;
+
+impl Points {
+    /// The point behind recording `seq` of their stream.
+    pub(super) fn take(&mut self, stream: &StreamCore, seq: u64) -> Arc<Point> {
+        let mut all = self.0.iter_mut();
+        if let Some(at) = all.position(|point| Arc::get_mut(point).is_some()) {
+            let mut point = self.0.swap_remove(at);
+            if let Some(point) = Arc::get_mut(&mut point) {
+                point.renew(seq);
+            }
+            return point;
+        }
+        Arc::new(Point {
             value: AtomicU64::new(0),
             loss: OnceLock::new(),
             seq,
-            lane: Arc::clone(lane),
-            stream,
+            lane: Arc::clone(&stream.lane),
+            stream: Weak::clone(&stream.me),
         })
+    }
+
+    /// Takes the point behind a recording that has finished.
+    pub(super) fn keep(&mut self, point: Arc<Point>) {
+        if self.0.len() == POINTS_MAX {
+            // Its ticket may be kept for long.
+            self.0.remove(0);
+        }
+        self.0.push(point);
+    }
+}
+
+impl Point {
+    /// Makes it one that nobody has seen.
+    fn renew(&mut self, seq: u64) {
+        self.value = AtomicU64::new(0);
+        self.loss = OnceLock::new();
+        self.seq = seq;
     }
 
     /// The recording was submitted with this value.
