@@ -11,17 +11,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use spirv::{Decoration, Op};
+
 use crate::base::sync::Mutex;
 use crate::error::Result;
 use crate::kernel::check;
 use crate::kernel::program::Program;
 use crate::kernel::reflect::reflect;
-use crate::kernel::spirv::{Module, words_from_bytes};
+use crate::kernel::spirv::{HEADER_WORDS, Module, words_from_bytes};
 use crate::vk;
-use crate::vk::pipeline::Specialization;
-
-/// The specialization constant which says that seed and counter are in memory.
-const FROM_MEMORY: u32 = 0;
 
 macro_rules! kernels {
     ($($variant:ident = $name:literal),* $(,)?) => {
@@ -116,42 +114,61 @@ impl Loaded {
 
 fn load(device: &Arc<vk::Device>, kernel: Kernel, from_memory: bool) -> Result<Program> {
     let (name, bytes) = kernel.module();
-    let words = words_from_bytes(bytes)?;
-    let bits = u64::from(from_memory);
-    let interface = reflect(&Module::parse(&words)?, None, &[(FROM_MEMORY, bits)])?;
-    let specialization = [Specialization {
-        id: FROM_MEMORY,
-        bits,
-        size_bytes: 4,
-    }];
+    let words = settled(&Module::parse(&words_from_bytes(bytes)?)?, from_memory);
+    let interface = reflect(&Module::parse(&words)?, None, &[])?;
     let plan = device.plan();
     check::check_program(&interface, &plan.limits, plan.features)
         .map_err(|error| error.context(name))?;
     // SAFETY: the module is this crate's own, as the top of the file says; the interface was read
     // from it.
-    unsafe {
-        Program::new(
-            device,
-            &words,
-            interface,
-            Some(Path::new(name)),
-            &specialization,
-        )
+    unsafe { Program::new(device, &words, interface, Some(Path::new(name)), &[]) }
+}
+
+/// The words of a module whose one specialization constant, whether seed and counter are in memory, is a
+/// plain one with this value: SwiftShader keeps a branch on the former, which costs it a tenth.
+fn settled(module: &Module, from_memory: bool) -> Vec<u32> {
+    let constant = match from_memory {
+        true => Op::ConstantTrue,
+        false => Op::ConstantFalse,
+    };
+    let mut words = module.words()[..HEADER_WORDS].to_vec();
+    for instruction in module.instructions() {
+        match *instruction.words() {
+            [_, _, decoration, ..]
+                if instruction.op == Op::Decorate && decoration == Decoration::SpecId as u32 => {}
+            [first, ref rest @ ..] if instruction.op == Op::SpecConstantFalse => {
+                words.push(first & !0xFFFF | constant as u32);
+                words.extend(rest);
+            }
+            ref all => words.extend(all),
+        }
     }
+    words
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::device::{Feature, FeatureSet};
-    use crate::kernel::Access;
+    use crate::kernel::{Access, Interface};
 
     #[test]
     fn the_shaders_need_no_feature_but_addresses_and_one_of_them_64_bit_floats() {
         for &kernel in Kernel::ALL {
             let (name, bytes) = kernel.module();
             let words = words_from_bytes(bytes).unwrap();
-            let interface = reflect(&Module::parse(&words).unwrap(), None, &[]).unwrap();
+            let module = Module::parse(&words).unwrap();
+            let interface = reflect(&module, None, &[]).unwrap();
+            assert_eq!(interface.spec_constants.len(), 1, "{name}");
+            for value in [false, true] {
+                let settled = Module::parse(&settled(&module, value)).unwrap();
+                let settled = reflect(&settled, None, &[]).unwrap();
+                let plain = Interface {
+                    spec_constants: Vec::new(),
+                    ..interface.clone()
+                };
+                assert_eq!(settled, plain, "{name}");
+            }
             let mut needed = FeatureSet::default();
             needed.insert(Feature::BufferDeviceAddress);
             if kernel == Kernel::NormalF64 {
