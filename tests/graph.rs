@@ -325,6 +325,20 @@ fn launches_take_their_counts_from_memory_at_each_replay() {
             expected += each;
             assert_eq!(ticks.to_vec().unwrap(), [expected]);
         }
+        // The next replay, which is right, hides nothing.
+        let few = stream.upload(&[2u32, 1, 1]).unwrap();
+        counts.write(&[1, u32::MAX, 1]).unwrap();
+        let before = Runtime::current().counters();
+        graph.replay().unwrap();
+        counts.copy_from(few.view(..).unwrap()).unwrap();
+        graph.replay().unwrap();
+        let submits = Runtime::current().counters().since(&before).submits;
+        assert!(submits <= 3, "{submits} for two replays and a copy");
+        let error = stream.synchronize().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::LimitExceeded);
+        assert!(error.to_string().contains("along y"), "{error}");
+        stream.synchronize().unwrap();
+        assert_eq!(ticks.to_vec().unwrap(), [expected + 2 * each]);
     });
 }
 

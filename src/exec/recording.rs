@@ -8,8 +8,8 @@ use super::order::Values;
 use super::replay::Body;
 use super::ticket::Point;
 use crate::error::{Error, Result};
-use crate::vk::Commands;
 use crate::vk::lane::Submission;
+use crate::vk::{Commands, Segment};
 
 /// Something that commands use, kept alive until they have finished.
 pub(crate) type Retained = Arc<dyn Any + Send + Sync>;
@@ -20,6 +20,12 @@ pub(crate) type Retained = Arc<dyn Any + Send + Sync>;
 pub(crate) trait Outcome: Send + Sync {
     /// What the commands, which have finished, found wrong.
     fn error(&self) -> Option<Error>;
+
+    /// Where the commands leave it: the segment, the first byte, the one behind the last.
+    fn memory(&self) -> (&Arc<Segment>, u64, u64);
+
+    /// Another place for the same, where what one run of the commands leaves is copied to.
+    fn another(&self) -> Result<Arc<dyn Outcome>>;
 }
 
 /// Commands, with all that they use. Boxed, it is used again and again.

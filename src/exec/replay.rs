@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::hazard::{Barrier, Use};
+use super::hazard::{Barrier, Stages, Use};
 use super::node::Node;
 use super::recording::{Outcome, Recording};
-use super::stream::StreamCore;
+use super::stream::{State, StreamCore};
 use super::submit::Seal;
 use crate::device::plan::LanePlan;
 use crate::error::Result;
-use crate::vk::command::Tally;
+use crate::vk::command::{Region, Tally};
 use crate::vk::{Commands, Device, Segment};
 
 /// Commands that may be submitted while they run; they begin with a barrier behind all before them.
@@ -29,8 +29,8 @@ pub(crate) struct Replay<'a> {
     pub(crate) body: &'a Arc<Body>,
     /// What the body does with memory.
     pub(crate) uses: &'a [Use],
-    /// What is looked at when it has finished.
-    pub(crate) outcomes: &'a [Arc<dyn Outcome>],
+    /// What the body leaves for the host, and where that is copied to, for this replay alone.
+    pub(crate) outcomes: &'a [(&'a dyn Outcome, Arc<dyn Outcome>)],
     /// Memory to be written before, and what with.
     pub(crate) arguments: Option<(&'a Arc<Segment>, &'a [u8])>,
 }
@@ -83,13 +83,19 @@ impl StreamCore {
                 recording.commands.update(segment, 0, bytes);
             }
             planner.replace(replay.uses);
-            recording.attach(replay, kept);
+            recording.attach(replay.body, kept);
             let seq = recording.seq;
             let counts = self.exec.device().counts();
             replay.body.tally.count(counts);
             counts.replays.add(1);
             self.seal(state, finished, Seal::Replay)?;
             // From here on it runs, now or as soon as the driver lets it.
+            let newest = self.take_outcomes(state, replay).unwrap_or_else(|error| {
+                let what = "what a replay has found can't be looked at";
+                state.losses.blame(error.context(what));
+                None
+            });
+            let seq = newest.unwrap_or(seq);
             match self.submit_locked(state, finished, Seal::Replay) {
                 Err(error) if self.exec.device().is_lost() => Err(error),
                 _ => Ok(seq),
@@ -98,14 +104,44 @@ impl StreamCore {
     }
 }
 
+impl StreamCore {
+    /// Copies what the replay leaves to where the next one does not write; gives the newest recording.
+    fn take_outcomes(&self, state: &mut State, replay: &Replay<'_>) -> Result<Option<u64>> {
+        if replay.outcomes.is_empty() {
+            return Ok(None);
+        }
+        let (recording, planner) = self.opened(state)?;
+        for (left, taken) in replay.outcomes {
+            let ((src, from, end), (dst, to, to_end)) = (left.memory(), taken.memory());
+            let read = Use::read(src.id(), from, end, Stages::TRANSFER);
+            let write = Use::write(dst.id(), to, to_end, Stages::TRANSFER);
+            let seen = Use::read(dst.id(), to, to_end, Stages::HOST);
+            if let Some(barrier) = planner.access(&[read, write]) {
+                recording.commands.barrier(barrier);
+            }
+            let region = Region {
+                src: from,
+                dst: to,
+                len: end - from,
+            };
+            recording.commands.copy(src, dst, &[region]);
+            if let Some(barrier) = planner.access(&[seen]) {
+                recording.commands.barrier(barrier);
+            }
+            recording.retain(src);
+            recording.retain(dst);
+            recording.look_at(Arc::clone(taken));
+            recording.count += 1;
+        }
+        Ok(Some(recording.seq))
+    }
+}
+
 impl Recording {
     /// Puts the body behind its commands.
-    fn attach<T: Send + Sync + 'static>(&mut self, replay: &Replay<'_>, kept: &Arc<T>) {
-        self.body = Some(Arc::clone(replay.body));
+    fn attach<T: Send + Sync + 'static>(&mut self, body: &Arc<Body>, kept: &Arc<T>) {
+        self.body = Some(Arc::clone(body));
         self.retain(kept);
-        for outcome in replay.outcomes {
-            self.look_at(Arc::clone(outcome));
-        }
         self.count += 1;
     }
 }

@@ -133,11 +133,14 @@ impl Recorded {
         let claims = source.lent.iter();
         let claims = claims.map(|(pinned, copying)| pinned.claim(stream, *copying));
         let claims = claims.collect::<Result<Vec<_>>>()?;
+        let outcomes = source.outcomes.0.iter();
+        let outcomes = outcomes.map(|one| Ok((&**one, one.another()?)));
+        let outcomes = outcomes.collect::<Result<Vec<_>>>()?;
         let drawn = Drawn::take(&source.draws)?;
         let replay = Replay {
             body: &body,
             uses: &source.plan.uses,
-            outcomes: &source.outcomes.0,
+            outcomes: &outcomes,
             arguments: source.arguments.as_ref().map(|to| (to, &drawn.bytes[..])),
         };
         let seq = stream.replay(&replay, &executable)?;

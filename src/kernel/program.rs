@@ -38,6 +38,15 @@ pub(crate) struct Program {
 /// How many descriptors of a launch are listed without an allocation.
 const FEW: usize = 8;
 
+/// The steps of an indirect launch.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// Where it runs again: empties what the check before may have noted.
+    Clear,
+    Check,
+    Launch,
+}
+
 /// What a launch works with; kept, so that a launch allocates nothing.
 #[derive(Default)]
 struct Scratch {
@@ -107,16 +116,29 @@ impl Program {
             let stand_in = self.prepare(stream, Grid::groups(1), args, scratch)?;
             let Scratch { plan, uses } = scratch;
             let check = indirect.check(&self.name, counts)?;
-            uses.extend(check.uses_behind());
-            let step = |is_check: bool| {
+            uses.push(check.use_behind());
+            let is_captured = stream.is_captured();
+            if !is_captured {
+                uses.push(check.use_by_host());
+            }
+            let step = |step: Step| {
                 let (check, plan, stand_in) = (&check, &*plan, stand_in.as_ref());
-                move |sink: &mut Sink<'_>| match is_check {
-                    true => check.record(sink),
-                    false => self.record(sink, check.groups(), plan, args, stand_in),
-                }
+                Some(move |sink: &mut Sink<'_>| match step {
+                    Step::Clear => {
+                        check.clear(sink);
+                        Ok(())
+                    }
+                    Step::Check => check.record(sink),
+                    Step::Launch => self.record(sink, check.groups(), plan, args, stand_in),
+                })
             };
-            let recorded = stream
-                .record_steps(&mut [(&check.uses(), Some(step(true))), (uses, Some(step(false)))]);
+            let (before, around) = ([check.use_before()], check.uses());
+            let mut steps = [
+                (&before[..], step(Step::Clear)),
+                (&around[..], step(Step::Check)),
+                (&uses[..], step(Step::Launch)),
+            ];
+            let recorded = stream.record_steps(&mut steps[usize::from(!is_captured)..]);
             counts.used_in(stream, &recorded);
             note_uses(stream, plan, args, &recorded);
             recorded.map(drop)

@@ -11,10 +11,7 @@ use crate::support::on_each_device;
 use crate::support::random::Random;
 
 /// A program that captures, replays and drops graphs on any stream, steps of its own in between.
-/// Launches whose groups lie in memory are captured where asked for: the host looks at what the first replay
-/// found of them while the next one may find more, which is told as one or the other, and would be a fault
-/// where the log sees what the host does.
-pub fn capture_and_replay(program: &mut Program, seed: u64, rounds: usize, counts: bool) {
+pub fn capture_and_replay(program: &mut Program, seed: u64, rounds: usize) {
     let mut random = Random::new(seed);
     let mut graphs: Vec<Graph> = Vec::new();
     for _ in 0..rounds {
@@ -23,9 +20,7 @@ pub fn capture_and_replay(program: &mut Program, seed: u64, rounds: usize, count
             for _ in 0..steps {
                 program.step_in_graph();
             }
-            if counts {
-                program.count();
-            }
+            program.count();
         });
         graphs.push(graph);
         if graphs.len() > 3 {
@@ -51,7 +46,7 @@ fn replays_are_ordered_beside_what_streams_do() {
             let runtime = test.another(entry.builder());
             let order = [Order::Events, Order::Host, Order::Polls][seed as usize];
             let mut program = Program::new(&log, seed, 3, by, order);
-            capture_and_replay(&mut program, seed, 12, true);
+            capture_and_replay(&mut program, seed, 12);
             program.end();
             drop(runtime);
             log.check();

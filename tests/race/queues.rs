@@ -127,7 +127,7 @@ fn replays_on_four_queues_are_ordered() {
         for (by, order) in (By::BOTH.into_iter()).flat_map(|by| ORDERS.map(|order| (by, order))) {
             let (log, runtime) = logged();
             let mut program = Program::new(&log, 12, 6, by, order);
-            capture_and_replay(&mut program, 12, 12, false);
+            capture_and_replay(&mut program, 12, 12);
             program.end();
             drop(runtime);
             log.check();

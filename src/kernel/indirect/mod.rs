@@ -74,7 +74,7 @@ impl Indirect {
             counts,
             start: counts.start - counts.start % align.max(1),
             pipeline: self.pipeline()?,
-            place: self.pool.take(kernel)?,
+            place: Arc::new(self.pool.take(kernel)?),
             name: Arc::clone(&self.name),
         })
     }
@@ -110,15 +110,28 @@ impl Check<'_> {
         ]
     }
 
-    /// What is done behind it with what it writes: the launch reads the counts, and then the host
-    /// the note.
-    pub(super) fn uses_behind(&self) -> [Use; 2] {
+    /// What the launch behind it does with what it writes.
+    pub(super) fn use_behind(&self) -> Use {
         let (groups, lo, hi) = self.place.groups();
-        let (note, ..) = self.place.note();
-        [
-            Use::read(groups.id(), lo, hi, Stages::INDIRECT),
-            Use::read(note.id(), lo, hi, Stages::HOST),
-        ]
+        Use::read(groups.id(), lo, hi, Stages::INDIRECT)
+    }
+
+    /// What the host does with what it writes, once; of a replay, the host reads a copy.
+    pub(super) fn use_by_host(&self) -> Use {
+        let (note, lo, hi) = self.place.note();
+        Use::read(note.id(), lo, hi, Stages::HOST)
+    }
+
+    /// What [`clear`](Self::clear) does with memory.
+    pub(super) fn use_before(&self) -> Use {
+        let (note, lo, hi) = self.place.note();
+        Use::write(note.id(), lo, hi, Stages::TRANSFER)
+    }
+
+    /// Empties the note, for commands that run again.
+    pub(super) fn clear(&self, sink: &mut Sink<'_>) {
+        let (note, lo, hi) = self.place.note();
+        sink.fill(note, lo, hi - lo, 0);
     }
 
     /// Records the check.

@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 
 use crate::base::{fork, sync::Mutex};
 use crate::device::plan::MemoryRole;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::exec::Outcome;
 use crate::kernel::grid::Grid;
 use crate::vk::{Device, Segment};
@@ -53,6 +53,8 @@ struct Free {
 pub(super) struct Place {
     chunk: Arc<Chunk>,
     index: u32,
+    /// How often the place was used, at least.
+    used: u32,
     tag: u32,
     /// Which kernel it is for.
     kernel: Arc<str>,
@@ -68,7 +70,7 @@ impl Pool {
     }
 
     /// A place for a launch of `kernel`.
-    pub(super) fn take(self: &Arc<Self>, kernel: &Arc<str>) -> Result<Arc<Place>> {
+    pub(super) fn take(self: &Arc<Self>, kernel: &Arc<str>) -> Result<Place> {
         let mut free = self.free.lock();
         let Free { chunk, index, tag } = match free.pop() {
             Some(place) => place,
@@ -84,14 +86,16 @@ impl Pool {
             }
         };
         drop(free);
-        Ok(Arc::new(Place {
+        // 0 stands in memory that was never written.
+        let tag = tag.wrapping_add(1).max(1);
+        Ok(Place {
             chunk,
             index,
-            // 0 stands in memory that was never written.
-            tag: tag.wrapping_add(1).max(1),
+            used: tag,
+            tag,
             kernel: Arc::clone(kernel),
             pool: Arc::downgrade(self),
-        }))
+        })
     }
 }
 
@@ -152,26 +156,30 @@ impl Place {
     }
 }
 
-impl Place {
-    /// Empties the note, for launches that are replayed: what is told once is not told again.
-    fn forget(&self) {
-        let (notes, at, _) = self.note();
-        let empty = [0u32; WORDS];
-        // SAFETY: the commands that were looked at have finished. A replay that runs meanwhile may write
-        // the same note, and either stays (see the top of the file).
-        let emptied = unsafe { notes.write(at, bytemuck::bytes_of(&empty)) };
-        // At worst it is told again.
-        drop(emptied);
-    }
-}
-
 impl Outcome for Place {
     fn error(&self) -> Option<Error> {
         let counts = self.noted()?;
-        self.forget();
         let error = Grid::groups(counts).resolve([1; 3], self.limits()).err()?;
         let what = "an indirect launch found its counts too large and ran nothing";
         Some(error.context(format_args!("{}: {what}", self.kernel)))
+    }
+
+    fn memory(&self) -> (&Arc<Segment>, u64, u64) {
+        self.note()
+    }
+
+    /// The copy of a note ends with the tag of the original.
+    fn another(&self) -> Result<Arc<dyn Outcome>> {
+        let pool = self.pool.upgrade().ok_or_else(|| {
+            Error::new(
+                ErrorKind::ShutDown,
+                "the device that the graph was captured on is closed",
+            )
+        })?;
+        let mut place = pool.take(&self.kernel)?;
+        place.used = place.used.max(self.tag);
+        place.tag = self.tag;
+        Ok(Arc::new(place))
     }
 }
 
@@ -184,7 +192,7 @@ impl Drop for Place {
             pool.free.lock().push(Free {
                 chunk: Arc::clone(&self.chunk),
                 index: self.index,
-                tag: self.tag,
+                tag: self.used,
             });
         }
     }

@@ -50,9 +50,37 @@ const RANDOM_BITS: &[u8] = include_bytes!("../../../shaders/random_bits.spv");
 
 /// The rule for a module, if it is one of the committed ones that take addresses.
 pub fn rule(module: &[u8]) -> Option<Rule> {
-    if module == RANDOM_BITS {
+    if settled(module) == settled(RANDOM_BITS) {
         return Some(|launch| (0, 4 * launch.word(40)));
     }
     let is_it = |(name, _): &&(&str, Rule)| crate::support::spirv(name) == module;
     RULES.iter().find(is_it).map(|(_, rule)| *rule)
+}
+
+/// The words of a module with whatever is `true`, `false` or left open until it is loaded as one: the crate
+/// settles what it leaves open itself.
+fn settled(module: &[u8]) -> Vec<u32> {
+    const HEADER: usize = 5;
+    const DECORATE: u32 = 71;
+    const SPEC_ID: u32 = 1;
+    /// `OpConstantTrue`, `OpConstantFalse`, and those that are left open.
+    const TRUTHS: [u32; 4] = [41, 42, 48, 49];
+    let words = module.chunks_exact(4);
+    let words = words.map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
+    let words: Vec<u32> = words.collect();
+    let (header, mut rest) = words.split_at(HEADER.min(words.len()));
+    let mut settled = header.to_vec();
+    while let Some(&first) = rest.first() {
+        let len = ((first >> 16) as usize).clamp(1, rest.len());
+        let (instruction, behind) = rest.split_at(len);
+        rest = behind;
+        let op = first & 0xFFFF;
+        if op == DECORATE && instruction.get(2) == Some(&SPEC_ID) {
+            continue;
+        }
+        let op = if TRUTHS.contains(&op) { TRUTHS[0] } else { op };
+        settled.push(first & !0xFFFF | op);
+        settled.extend(&instruction[1..]);
+    }
+    settled
 }
