@@ -118,7 +118,10 @@ impl<T: Pod> PinnedBuffer<T> {
     /// As [`new`](Self::new).
     pub fn from_slice(data: &[T]) -> Result<Self> {
         let pinned = Self::new(data.len())?;
-        pinned.write()?.copy_from_slice(data);
+        // Not by a guard of the program's: nobody waits here, also during a capture.
+        let mut guard = pinned.memory.write()?;
+        guard.elements_mut(data.len()).copy_from_slice(data);
+        drop(guard);
         Ok(pinned)
     }
 

@@ -46,10 +46,15 @@ impl ExecDevice {
     /// `NotPermitted`. A capture of the calling thread has failed by that.
     #[track_caller]
     pub(crate) fn permit(&self, call: &str) -> Result<()> {
+        self.permit_at(call, Location::caller())
+    }
+
+    /// The same for a call that was made elsewhere.
+    pub(crate) fn permit_at(&self, call: &str, site: &'static Location<'static>) -> Result<()> {
         if self.captures.count.load(Ordering::Acquire) == 0 {
             return Ok(());
         }
-        self.refuse(call, Location::caller())
+        self.refuse(call, site)
     }
 
     #[cold]

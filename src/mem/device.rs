@@ -74,6 +74,8 @@ struct Driver<'a> {
     device: &'a Arc<Device>,
     /// Who may forbid it: a capture, but for what it asks for itself.
     exec: Option<&'a ExecDevice>,
+    /// Where the program asks for memory.
+    site: &'static Location<'static>,
 }
 
 impl Source for Driver<'_> {
@@ -82,7 +84,7 @@ impl Source for Driver<'_> {
 
     fn create(&mut self, bytes: u64) -> Result<Arc<Segment>> {
         if let Some(exec) = self.exec {
-            exec.permit("taking device memory from the driver")?;
+            exec.permit_at("taking device memory from the driver", self.site)?;
         }
         Segment::new(self.device, bytes, MemoryRole::Device)
     }
@@ -181,7 +183,7 @@ impl DeviceMemory {
         let mut may_ask = !pressure::is_inside();
         loop {
             let gone = memory.leaving.ended();
-            match memory.step(&mut request, capture.is_some())? {
+            match memory.step(&mut request, capture.is_some(), site)? {
                 Outcome::Block(found, segment) => {
                     stream.memory_was_taken();
                     let replays = request.pool().and_then(|pool| memory.replays_in(pool));
@@ -222,7 +224,12 @@ impl DeviceMemory {
     }
 
     /// Lets the allocator go on with a request as far as it can without waiting.
-    fn step(&self, request: &mut Request, is_captured: bool) -> Result<Outcome> {
+    fn step(
+        &self,
+        request: &mut Request,
+        is_captured: bool,
+        site: &'static Location<'static>,
+    ) -> Result<Outcome> {
         let mut released = Vec::new();
         let (outcome, going) = self.with(|state| {
             // That of a capture is held by its graphs.
@@ -235,6 +242,7 @@ impl DeviceMemory {
             let mut driver = Driver {
                 device: &self.device,
                 exec: (!is_captured).then_some(&*self.exec),
+                site,
             };
             let step = core.allocate(request, &mut driver, &Ticket::known_reached, &mut released);
             let outcome = match step {
