@@ -1,5 +1,7 @@
 //! What the documents say is what the repository holds.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic anywhere")]
+
 use std::fs;
 use std::path::Path;
 
@@ -27,13 +29,55 @@ fn the_readme_shows_the_quick_start_as_it_is() {
     assert!(lines <= 20, "{lines} lines");
 }
 
+/// All blocks of code, without the indentation of their lines.
+fn blocks(markdown: &str) -> Vec<String> {
+    let blocks = markdown.split("```").skip(1).step_by(2);
+    let without_language = blocks.map(|block| block.split_once('\n').unwrap().1);
+    without_language.map(unindented).collect()
+}
+
+fn unindented(code: &str) -> String {
+    code.lines()
+        .map(|line| format!("{}\n", line.trim()))
+        .collect()
+}
+
+#[test]
+fn the_page_of_graphs_shows_code_that_runs() {
+    let sources = [
+        "src/crate_docs.md",
+        "examples/training_step/network.rs",
+        "examples/training_step/loss.comp",
+    ];
+    let sources = sources.map(|source| unindented(&text(source)));
+    let blocks = blocks(&text("docs/graphs.md"));
+    assert!(blocks.len() > 4, "{blocks:?}");
+    for block in blocks {
+        let is_shown = |source: &String| source.contains(&format!("\n{block}"));
+        assert!(sources.iter().any(is_shown), "nowhere else:\n{block}");
+    }
+}
+
+/// The documents at the top and those in `docs/`.
+fn documents() -> Vec<String> {
+    let top = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"];
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
+    let names = fs::read_dir(folder).unwrap().map(|entry| {
+        let name = entry.unwrap().file_name();
+        format!("docs/{}", name.to_str().unwrap())
+    });
+    top.map(str::to_owned).into_iter().chain(names).collect()
+}
+
 #[test]
 fn links_of_the_documents_lead_somewhere() {
-    for document in ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
-        for part in text(document).split("](").skip(1) {
+    for document in documents() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(&document);
+        for part in text(&document).split("](").skip(1) {
             let (link, _) = part.split_once(')').unwrap();
-            if !link.contains("://") {
-                let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(link);
+            let (file, _) = link.split_once('#').unwrap_or((link, ""));
+            if !link.contains("://") && !file.is_empty() {
+                let path = path.parent().unwrap().join(file);
                 assert!(path.exists(), "{document} links to {link}");
             }
         }

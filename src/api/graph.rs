@@ -26,7 +26,8 @@ use crate::runtime::{Runtime, Slot, Stream, current_stream};
 /// side.
 ///
 /// Buffers that are made in a capture lie in a private [pool](Self::pool), keep their addresses, and serve
-/// each other's memory once they are dropped. The graph keeps what it uses, buffers from outside too, until
+/// each other's memory once they are dropped. So what the program writes for a replay to read belongs in a
+/// buffer from outside: one from inside may lie where another lay, which the replay writes first. The graph keeps what it uses, buffers from outside too, until
 /// it is [reset](Self::reset) or dropped; replays under way keep it until they have finished. All may be
 /// dropped in any order. Replays of one graph, and of graphs that share a pool, run one after the other,
 /// whichever streams they are put on.
@@ -148,8 +149,9 @@ impl GraphBuilder {
     /// Shares the memory of another graph, whose [`pool`](Graph::pool) this is, or of a
     /// [`MemPool`](crate::MemPool).
     ///
-    /// What one graph has free between its replays, another may use: so only what is read before the other
-    /// is replayed is sure to be there.
+    /// What was free in the pool when a graph was captured, each replay of that graph may overwrite. So a
+    /// buffer that a later capture gave out, or that was made in the scope of the `MemPool` after the capture,
+    /// is sure to hold what it held only until the earlier graph is replayed.
     pub fn pool(mut self, pool: PoolId) -> Self {
         self.pool = Some(pool);
         self
@@ -205,6 +207,9 @@ impl Graph {
     }
 
     /// The same for a stream that is named; it need not be the current one.
+    ///
+    /// Nor does it become that: calls in `f` that name no stream go to the current one, and run if it takes no
+    /// part. [`Stream::scope`] around [`capture`](Self::capture) makes a stream current and captures it.
     ///
     /// # Errors
     ///

@@ -2032,7 +2032,8 @@ impl Graph {
     /// Writes the graph to a file in the language of graphviz.
     ///
     /// The nodes are the calls, with kernels, grids and sizes, grouped by stream; an edge says which
-    /// memory has one wait for another. `dot -Tsvg` draws it.
+    /// memory has one wait for another. `dot -Tsvg` draws it. Kernels from GLSL are named after the file that
+    /// [`KernelBuilder::file`](crate::KernelBuilder::file) gives them.
     ///
     /// In PyTorch: `torch.accelerator.Graph.debug_dump`.
     ///
