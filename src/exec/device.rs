@@ -9,6 +9,7 @@ use super::pacer::Pacer;
 use super::permit::Captures;
 use super::recording::{Finished, Recording};
 use super::stream::{InFlight, StreamCore};
+use super::submit::IN_FLIGHT_MAX;
 use crate::base::{fork, sync::Mutex};
 use crate::device::plan::MemoryRole;
 use crate::error::{Error, Result};
@@ -16,8 +17,8 @@ use crate::kernel::interface::STAND_IN_BYTES;
 use crate::vk::timestamps::Timestamps;
 use crate::vk::{Commands, Device, Lane, Segment, Stamp};
 
-/// How many idle command buffers are kept for each lane.
-const SPARE_MAX: usize = 32;
+/// How many idle recordings are kept for each lane: all that a stream has had in flight may finish at once.
+const SPARE_MAX: usize = IN_FLIGHT_MAX + 1;
 
 /// The executing side of an opened device.
 ///

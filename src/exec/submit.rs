@@ -8,7 +8,7 @@ use super::stream::{InFlight, State, StreamCore};
 use crate::error::Result;
 
 /// The most recordings of a stream in flight before it waits for the oldest.
-const IN_FLIGHT_MAX: usize = 64;
+pub(super) const IN_FLIGHT_MAX: usize = 64;
 
 /// Why a recording is sealed.
 #[derive(Clone, Copy, Debug)]

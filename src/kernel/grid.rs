@@ -121,13 +121,17 @@ impl Grid {
     /// The workgroups along each axis: all zero where any axis has none.
     ///
     /// `limits` is the device's maxComputeWorkGroupCount.
+    #[inline]
     pub(crate) fn resolve(&self, local_size: [u32; 3], limits: [u32; 3]) -> Result<[u32; 3]> {
-        self.few(local_size, limits)
-            .map_or_else(|| self.resolve_any(local_size, limits), Ok)
+        match self.few(local_size, limits) {
+            Some(groups) => Ok(groups),
+            None => self.resolve_any(local_size, limits),
+        }
     }
 
     /// The same for counts that are ordinary, without wide numbers, which take long to divide; nothing for
     /// others.
+    #[inline]
     fn few(&self, local_size: [u32; 3], limits: [u32; 3]) -> Option<[u32; 3]> {
         let mut groups = [0; 3];
         for axis in 0..3 {

@@ -27,11 +27,15 @@ impl Number {
     /// Integers fit any integer slot that holds their value. Floats fit slots of their own type
     /// alone: `0.1f32` widened to 64 bits would not be 0.1, and two arguments in the wrong order
     /// should not be converted into each other's slots.
+    #[inline]
     pub(crate) fn argument_bits(self, slot: Scalar) -> Option<u64> {
         match (self, slot) {
             (Self::F16(value), Scalar::F16) => Some(u64::from(f16_bits(f64::from(value)))),
             (Self::F32(value), Scalar::F32) => Some(u64::from(value.to_bits())),
             (Self::F64(value), Scalar::F64) => Some(value.to_bits()),
+            // The most common by far, without wide numbers.
+            (Self::Unsigned(value, _), Scalar::U32) => u32::try_from(value).ok().map(u64::from),
+            (Self::Signed(value, _), Scalar::U32) => u32::try_from(value).ok().map(u64::from),
             _ => integer_bits(self.as_integer()?, slot),
         }
     }

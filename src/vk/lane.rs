@@ -150,44 +150,48 @@ impl Lane {
     pub(crate) fn submit<'a>(
         &self,
         stream: u64,
+        recordings: impl ExactSizeIterator<Item = Submission<'a>>,
+    ) -> Result<(u64, usize)> {
+        // Mostly there is one, whose lists are made in no time.
+        match recordings.len() {
+            1 => self.submit_up_to::<1>(stream, recordings),
+            _ => self.submit_up_to::<SUBMIT_MAX>(stream, recordings),
+        }
+    }
+
+    fn submit_up_to<'a, const MAX: usize>(
+        &self,
+        stream: u64,
         recordings: impl Iterator<Item = Submission<'a>>,
     ) -> Result<(u64, usize)> {
         let mut state = self.state.lock();
         let divider = state.divider(stream, self)?;
-        // The first is for the divider.
-        let mut buffers = [vk::CommandBuffer::null(); 2 * SUBMIT_MAX + 1];
-        buffers[0] = divider.unwrap_or_default();
-        let mut end = usize::from(divider.is_some());
-        let mut ranges = [(0, 0); SUBMIT_MAX];
-        let mut signals = [0; SUBMIT_MAX];
-        let mut waits = [WaitList::default(); SUBMIT_MAX];
+        let mut buffers = [BufferList::default(); MAX];
+        let mut signals = [0; MAX];
+        let mut waits = [WaitList::default(); MAX];
         let mut count = 0;
         let mut waited = state.waited;
         let seen = self.timelines.seen();
-        for (one, at) in recordings.zip(0..SUBMIT_MAX) {
-            let start = if at == 0 { 0 } else { end };
-            for commands in [Some(one.commands), one.body].into_iter().flatten() {
-                buffers[end] = commands.raw();
-                end += 1;
-            }
-            ranges[at] = (start, end);
+        for (one, at) in recordings.zip(0..MAX) {
+            let before = divider.filter(|_| at == 0);
+            buffers[at] = BufferList::new(before, &one);
             signals[at] = state.last + 1 + at as u64;
             let values = waited.next(self.number, one.waits, &seen);
             waits[at] = WaitList::new(&values, &self.timelines);
             count = at + 1;
         }
         let signalled = [self.timeline().semaphore];
-        let mut timelines: [_; SUBMIT_MAX] = core::array::from_fn(|at| {
+        let mut timelines: [_; MAX] = core::array::from_fn(|at| {
             vk::TimelineSemaphoreSubmitInfo::default()
                 .wait_semaphore_values(waits[at].values())
                 .signal_semaphore_values(&signals[at..=at])
         });
-        let mut infos = [vk::SubmitInfo::default(); SUBMIT_MAX];
+        let mut infos = [vk::SubmitInfo::default(); MAX];
         for (at, (info, timeline)) in infos.iter_mut().zip(&mut timelines).enumerate() {
             *info = info
                 .wait_semaphores(waits[at].semaphores())
                 .wait_dst_stage_mask(waits[at].stages())
-                .command_buffers(&buffers[ranges[at].0..ranges[at].1])
+                .command_buffers(buffers[at].all())
                 .signal_semaphores(&signalled)
                 .push_next(timeline);
         }
@@ -351,6 +355,29 @@ impl Drop for Timelines {
                     .destroy_semaphore(timeline.semaphore, None)
             };
         }
+    }
+}
+
+/// The command buffers of one submission: what divides it from those before, the recording, its body.
+#[derive(Clone, Copy, Default)]
+struct BufferList {
+    buffers: [vk::CommandBuffer; 3],
+    count: usize,
+}
+
+impl BufferList {
+    fn new(divider: Option<vk::CommandBuffer>, one: &Submission<'_>) -> Self {
+        let mut list = Self::default();
+        let own = [Some(one.commands), one.body].map(|commands| commands.map(Commands::raw));
+        for buffer in [divider, own[0], own[1]].into_iter().flatten() {
+            list.buffers[list.count] = buffer;
+            list.count += 1;
+        }
+        list
+    }
+
+    fn all(&self) -> &[vk::CommandBuffer] {
+        &self.buffers[..self.count]
     }
 }
 
