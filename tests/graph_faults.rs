@@ -5,7 +5,11 @@
 
 mod support;
 
+#[path = "icd-shim/tests/support/process.rs"]
+mod process;
+
 use ash::vk;
+use process::over_the_shim;
 use support::books::check_books;
 use support::deadline::Deadline;
 use support::entry::Entry;
@@ -220,20 +224,37 @@ fn ruled(test: &TestRuntime) -> (Entry, TestRuntime) {
     (entry, runtime)
 }
 
+/// Lets memory run out at every call of a graph's life, one after the other.
+fn run_out(entry: &Entry, runtime: TestRuntime) {
+    let _deadline = Deadline::new("a graph's life", 300);
+    let bench = Bench::new();
+    for n in 1.. {
+        if !bench.lives_in_spite_of_call(n, entry) {
+            break;
+        }
+    }
+    drop(bench);
+    drop(runtime);
+    assert!(entry.leaked().is_empty(), "{:?}", entry.leaked());
+}
+
 #[test]
 fn memory_may_run_out_at_any_call_of_a_graphs_life() {
     on_each_device("memory_may_run_out_at_any_call_of_a_graphs_life", |test| {
-        let _deadline = Deadline::new("a graph's life", 300);
         let (entry, runtime) = ruled(test);
-        let bench = Bench::new();
-        for n in 1.. {
-            if !bench.lives_in_spite_of_call(n, &entry) {
-                break;
-            }
-        }
-        drop(bench);
-        drop(runtime);
-        assert!(entry.leaked().is_empty(), "{:?}", entry.leaked());
+        run_out(&entry, runtime);
+    });
+}
+
+/// Commands are made for each family that a graph is replayed on.
+#[test]
+fn memory_may_run_out_where_replays_go_to_two_families() {
+    let test = "memory_may_run_out_where_replays_go_to_two_families";
+    let settings = [("FAMILY", "compute")];
+    over_the_shim(test, &settings, || {
+        let entry = Entry::new().expect("there is a loader");
+        let runtime = TestRuntime::new(entry.builder().validation(false));
+        run_out(&entry, runtime);
     });
 }
 
@@ -354,6 +375,39 @@ fn a_device_may_be_lost_at_any_call_of_a_graphs_life() {
         // The test's own runtime never noticed.
         let mut replays = 0;
         Bench::new().live(&mut replays).unwrap();
+    });
+}
+
+#[test]
+fn a_device_may_be_lost_during_a_capture() {
+    on_each_device("a_device_may_be_lost_during_a_capture", |test| {
+        for ends in [true, false] {
+            let (entry, mut runtime) = ruled(test);
+            let bench = Bench::new();
+            let [main, _, other] = &bench.streams;
+            runtime.expect_loss();
+            let mut graph = Graph::builder()
+                .capture_error_mode(CaptureErrorMode::Relaxed)
+                .build();
+            graph.capture_begin_on(main).unwrap();
+            let output = bench.body().unwrap();
+            entry.fail("vkQueueSubmit", 1, vk::Result::ERROR_DEVICE_LOST);
+            let told = other.fill(&bench.result, 1).and_then(|()| other.flush());
+            assert!(told.unwrap_err().is_device_lost());
+            assert!(bench.body().unwrap_err().is_device_lost());
+            if ends {
+                // It may be known only when it is replayed.
+                let ended = graph.capture_end().and_then(|()| graph.replay());
+                assert!(ended.unwrap_err().is_device_lost());
+            }
+            drop(graph);
+            assert!(bench.streams.iter().all(|one| !one.is_capturing()));
+            entry.forget_rules();
+            entry.wait_idle();
+            drop((bench, output));
+            drop(runtime);
+            assert!(entry.leaked().is_empty(), "{:?}", entry.leaked());
+        }
     });
 }
 

@@ -9,6 +9,7 @@
     reason = "a test may panic anywhere, and its numbers are small"
 )]
 
+mod author;
 mod machine;
 mod model;
 mod program;
@@ -20,10 +21,11 @@ mod support;
 
 use std::ops::Range;
 
+use author::Author;
 use machine::{Machine, Made};
 use model::{Model, Seen};
 use process::over_the_shim;
-use program::{Author, Layout, Program};
+use program::{Layout, Program};
 use support::deadline::Deadline;
 use support::kernels::chosen as kernel;
 use support::random::Random;
