@@ -46,7 +46,7 @@ pub use alloc::{HistoryOptions, MemorySnapshot, PoolId};
 pub use api::surface::*;
 pub use api::{
     Buffer, CaptureErrorMode, Download, Generator, Graph, GraphBuilder, Kernel, KernelBuilder,
-    MemPool, PinnedBuffer, PinnedRead, PinnedWrite, View,
+    MemPool, PinnedBuffer, PinnedRead, PinnedWrite, Rows, View,
 };
 pub use base::counters::Counters;
 pub use bytemuck::{self, Pod};

@@ -28,6 +28,7 @@ const PURE: &[&str] = &[
     "kernel::reflect",
     "mem::fill",
     "mem::ring",
+    "mem::strided",
     "rng::convert",
     "rng::element",
     "rng::generator",

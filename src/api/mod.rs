@@ -10,6 +10,7 @@ mod pinned;
 mod pool;
 pub(crate) mod random;
 pub(crate) mod root;
+mod rows;
 mod stream;
 mod view;
 
@@ -19,6 +20,7 @@ pub use graph::{CaptureErrorMode, Graph, GraphBuilder};
 pub use kernel::{Kernel, KernelBuilder};
 pub use pinned::{PinnedBuffer, PinnedRead, PinnedWrite};
 pub use pool::MemPool;
+pub use rows::Rows;
 pub use view::View;
 
 /// What is generated from `spec/`: functions, methods, and a trait of bodies for each place.

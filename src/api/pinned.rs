@@ -253,8 +253,12 @@ impl<T: Pod> PinnedBuffer<T> {
         })
     }
 
-    fn slot(&self) -> &Arc<Slot> {
+    pub(super) fn slot(&self) -> &Arc<Slot> {
         &self.slot
+    }
+
+    pub(super) fn memory(&self) -> &Arc<Pinned> {
+        &self.memory
     }
 }
 
@@ -352,7 +356,7 @@ impl Stream {
             return Ok(());
         };
         let (core, _opened) = self.open()?;
-        copy::from_pinned(&core, &src.memory, range)
+        copy::from_pinned(&core, &src.memory, range.into())
     }
 
     /// Copies a buffer or view to pinned memory, which must be as long; does not wait.
@@ -377,7 +381,7 @@ impl Stream {
             return Ok(());
         };
         let (core, _opened) = self.open()?;
-        copy::to_pinned(&core, range, &dst.memory).map(drop)
+        copy::to_pinned(&core, range.into(), &dst.memory).map(drop)
     }
 }
 

@@ -60,7 +60,8 @@ impl Stream {
             return Ok(());
         };
         let (core, opened) = self.open()?;
-        copy::upload(&core, opened.through(), range, bytemuck::cast_slice(data))
+        let data = bytemuck::cast_slice(data);
+        copy::upload(&core, opened.through(), range.into(), data)
     }
 
     /// Waits for the content of a buffer or view and copies it into `out`.
@@ -80,7 +81,8 @@ impl Stream {
         let (core, opened) = self.open()?;
         core.permit_on_captured("Stream::read")?;
         core.permit("Stream::read")?;
-        copy::download(&core, &opened.staging, range, bytemuck::cast_slice_mut(out))
+        let out = bytemuck::cast_slice_mut(out);
+        copy::download(&core, &opened.staging, range.into(), out)
     }
 
     /// Waits for the content of a buffer or view and gives a copy.
@@ -110,7 +112,7 @@ impl Stream {
         };
         let (core, opened) = self.open()?;
         core.permit_on_captured("Stream::read_async")?;
-        let pending = copy::start_download(&core, &opened.host, range)?;
+        let pending = copy::start_download(&core, &opened.host, range.into())?;
         Ok(Download::new(Some(pending), src.len()))
     }
 
@@ -153,7 +155,7 @@ impl Stream {
             return Ok(());
         };
         let (core, opened) = self.open()?;
-        copy::copy(&core, opened.through(), from, to)
+        copy::copy(&core, opened.through(), from.into(), to.into())
     }
 
     /// Launches a kernel on this stream.

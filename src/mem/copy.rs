@@ -6,28 +6,20 @@ use super::block::Range;
 use super::direct;
 use super::fill;
 use super::host::{DeviceHost, is_exhaustion};
-use super::overlap::{self, CopyStep};
+use super::overlap::{self, CopyStep, CopySteps};
 use super::pinned::{Copying, Pinned};
 use super::ring::CHUNK_MIN;
 use super::staging::{Piece, Staging};
-use super::temp::Through;
+use super::strided;
+use super::temp::{Temp, Through};
+use super::transfer::{Rows, Seen, transfer};
 use crate::device::plan::MemoryRole;
 use crate::error::Result;
 use crate::exec::hazard::{Stages, Use};
 use crate::exec::{NoCommand, Sink, StreamCore, Ticket};
-use crate::vk::Segment;
 use crate::vk::command::Region;
 
 impl Range<'_> {
-    fn read(&self) -> Use {
-        Use::read(
-            self.segment.id(),
-            self.start,
-            self.start + self.len,
-            Stages::TRANSFER,
-        )
-    }
-
     fn write(&self) -> Use {
         Use::write(
             self.segment.id(),
@@ -38,11 +30,16 @@ impl Range<'_> {
     }
 }
 
-/// Copies `bytes` to the start of `dst`; they may be changed once this returns.
+/// For memory that whoever copies keeps.
+fn keeps_itself(_: &mut Sink<'_>) -> Result<()> {
+    Ok(())
+}
+
+/// Copies `bytes` to `dst`, which is as long; they may be changed once this returns.
 pub(crate) fn upload(
     stream: &StreamCore,
     through: Through<'_>,
-    mut dst: Range<'_>,
+    mut dst: Rows<'_>,
     bytes: &[u8],
 ) -> Result<()> {
     if !stream.is_captured() && direct::write(dst, bytes)? {
@@ -62,72 +59,20 @@ pub(crate) fn upload(
         };
         let (now, later) = rest.split_at(piece.len());
         piece.fill(now)?;
-        dst.len = now.len() as u64;
+        let bytes = now.len() as u64;
         let keep = |sink: &mut Sink<'_>| piece.retain_in(sink);
-        let recorded = from_host(stream, piece.segment(), piece.offset(), dst, keep);
+        let staged = piece.rows(bytes);
+        let recorded = transfer(stream, staged, dst, bytes, Seen::ByDevice, keep);
         piece.used_in(stream, &recorded);
         recorded?;
-        dst.start += dst.len;
+        dst = dst.skip(bytes);
         rest = later;
     }
     Ok(())
 }
 
-/// Copies from host memory, which `keep` keeps, to all of `dst`.
-fn from_host(
-    stream: &StreamCore,
-    host: &Arc<Segment>,
-    offset: u64,
-    dst: Range<'_>,
-    keep: impl FnOnce(&mut Sink<'_>) -> Result<()>,
-) -> Result<u64> {
-    let read = Use::read(host.id(), offset, offset + dst.len, Stages::TRANSFER);
-    let recorded = stream.record(&[read, dst.write()], |sink| {
-        keep(sink)?;
-        dst.retain_in(sink);
-        let region = Region {
-            src: offset,
-            dst: dst.start,
-            len: dst.len,
-        };
-        sink.copy(host, dst.segment, &[region]);
-        Ok(())
-    });
-    dst.used_in(stream, &recorded);
-    recorded
-}
-
-/// Copies all of `src` to host memory, which `keep` keeps and where the host sees it once the recording is
-/// reached.
-fn to_host(
-    stream: &StreamCore,
-    src: Range<'_>,
-    host: &Arc<Segment>,
-    offset: u64,
-    keep: impl FnOnce(&mut Sink<'_>) -> Result<()>,
-) -> Result<u64> {
-    let copy = |sink: &mut Sink<'_>| {
-        keep(sink)?;
-        src.retain_in(sink);
-        let region = Region {
-            src: src.start,
-            dst: offset,
-            len: src.len,
-        };
-        sink.copy(src.segment, host, &[region]);
-        Ok(())
-    };
-    let (id, end) = (host.id(), offset + src.len);
-    let copied = [src.read(), Use::write(id, offset, end, Stages::TRANSFER)];
-    // No command behind it, but the barrier that lets the host see what was copied.
-    let seen = [Use::read(id, offset, end, Stages::HOST)];
-    let recorded = stream.record_steps(&mut [(&copied, Some(copy)), (&seen, None)]);
-    src.used_in(stream, &recorded);
-    recorded
-}
-
-/// Copies pinned memory to all of `dst`, which is as long.
-pub(crate) fn from_pinned(stream: &StreamCore, src: &Arc<Pinned>, dst: Range<'_>) -> Result<()> {
+/// Copies pinned memory to `dst`, which is as long.
+pub(crate) fn from_pinned(stream: &StreamCore, src: &Arc<Pinned>, dst: Rows<'_>) -> Result<()> {
     let Some(host) = src.segment() else {
         return Ok(());
     };
@@ -135,16 +80,18 @@ pub(crate) fn from_pinned(stream: &StreamCore, src: &Arc<Pinned>, dst: Range<'_>
         sink.lend(src, false);
         Ok(())
     };
+    let bytes = dst.bytes();
     let queued = src.queue(stream, Copying::Reads, || {
-        from_host(stream, host, 0, dst, keep)
+        let host = Rows::host(host, 0, bytes);
+        transfer(stream, host, dst, bytes, Seen::ByDevice, keep)
     });
     queued.map(drop)
 }
 
-/// Copies all of `src` to pinned memory, which is as long.
+/// Copies `src` to pinned memory, which is as long.
 pub(crate) fn to_pinned(
     stream: &StreamCore,
-    src: Range<'_>,
+    src: Rows<'_>,
     dst: &Arc<Pinned>,
 ) -> Result<Option<Ticket>> {
     let Some(host) = dst.segment() else {
@@ -154,8 +101,10 @@ pub(crate) fn to_pinned(
         sink.lend(dst, true);
         Ok(())
     };
+    let bytes = src.bytes();
     let queued = dst.queue(stream, Copying::Writes, || {
-        to_host(stream, src, host, 0, keep)
+        let host = Rows::host(host, 0, bytes);
+        transfer(stream, src, host, bytes, Seen::ByHost, keep)
     });
     queued.map(Some)
 }
@@ -191,10 +140,10 @@ impl PendingDownload {
 pub(crate) fn start_download(
     stream: &StreamCore,
     host: &DeviceHost,
-    src: Range<'_>,
+    src: Rows<'_>,
 ) -> Result<PendingDownload> {
     // A length in bytes that a buffer has fits the host's own.
-    let len = usize::try_from(src.len).unwrap_or(usize::MAX);
+    let len = usize::try_from(src.bytes()).unwrap_or(usize::MAX);
     let memory = Pinned::new(host, MemoryRole::Readback, len)?;
     let ticket = to_pinned(stream, src, &memory)?;
     let stream = stream
@@ -226,7 +175,7 @@ impl Under<'_> {
 pub(crate) fn download(
     stream: &StreamCore,
     staging: &Arc<Staging>,
-    mut src: Range<'_>,
+    mut src: Rows<'_>,
     out: &mut [u8],
 ) -> Result<()> {
     if direct::read(stream, src, out)? {
@@ -248,107 +197,112 @@ pub(crate) fn download(
         };
         let (out, later) = core::mem::take(&mut rest).split_at_mut(piece.len());
         rest = later;
-        src.len = out.len() as u64;
-        let nothing = |_: &mut Sink<'_>| Ok(());
-        let recorded = to_host(stream, src, piece.segment(), piece.offset(), nothing);
+        let bytes = out.len() as u64;
+        let staged = piece.rows(bytes);
+        let recorded = transfer(stream, src, staged, bytes, Seen::ByHost, keeps_itself);
         piece.used_in(stream, &recorded);
         let ticket = stream.ticket(recorded?);
         stream.flush()?;
-        src.start += src.len;
+        src = src.skip(bytes);
         let newest = Under { piece, ticket, out };
         before.replace(newest).map_or(Ok(()), Under::finish)?;
     }
     before.map_or(Ok(()), Under::finish)
 }
 
-/// Copies `src` to `dst`, which has the same length; ranges of one block may overlap, and then
-/// `dst` gets what `src` held before.
+/// Copies `src` to `dst`: as many bytes, in as many rows. Where rows of one overlap rows of the other, `dst` gets
+/// what `src` held before.
 pub(crate) fn copy(
     stream: &StreamCore,
     through: Through<'_>,
-    src: Range<'_>,
-    dst: Range<'_>,
+    src: Rows<'_>,
+    dst: Rows<'_>,
 ) -> Result<()> {
-    let overlaps = src.segment.id() == dst.segment.id() && src.start.abs_diff(dst.start) < src.len;
-    if overlaps {
-        return copy_overlapping(stream, through, src, dst);
+    let bytes = src.bytes();
+    let is_one = src.segment.id() == dst.segment.id();
+    if !is_one || !strided::overlap(&src.at, &dst.at) {
+        let copied = transfer(stream, src, dst, bytes, Seen::ByDevice, keeps_itself);
+        return copied.map(drop);
     }
-    let recorded = stream.record(&[src.read(), dst.write()], |sink| {
-        src.retain_in(sink);
-        dst.retain_in(sink);
-        let region = Region {
-            src: src.start,
-            dst: dst.start,
-            len: src.len,
-        };
-        sink.copy(src.segment, dst.segment, &[region]);
-        Ok(())
-    });
-    src.used_in(stream, &recorded);
-    dst.used_in(stream, &recorded);
-    recorded.map(drop)
+    match (src.at.together(), dst.at.together()) {
+        (Some((from, len)), Some((to, _))) => {
+            let steps = overlap::plan(from, to, len);
+            copy_overlapping(stream, through, src, dst, steps)
+        }
+        _ => move_rows(stream, through, src, dst),
+    }
 }
 
+/// Copies bytes that lie together onto some of themselves.
 fn copy_overlapping(
     stream: &StreamCore,
     through: Through<'_>,
-    src: Range<'_>,
-    dst: Range<'_>,
+    src: Rows<'_>,
+    dst: Rows<'_>,
+    mut steps: CopySteps,
 ) -> Result<()> {
-    let segment = src.segment;
-    let mut steps = overlap::plan(src.start, dst.start, src.len);
     let temp = match steps.temp_bytes() {
         0 => None,
         bytes => Some(through.take(stream, bytes)?),
     };
-    let (temp_segment, at) = match &temp {
-        Some(piece) => (piece.segment(), piece.offset()),
-        None => (segment, 0),
-    };
     if let Some(piece) = &temp {
         steps = steps.with_temp(piece.len() as u64);
     }
+    // Without it, no step goes there.
+    let block = |len| temp.as_ref().map_or(src, |temp| temp.rows(len));
+    let keep = |sink: &mut Sink<'_>| temp.as_ref().map_or(Ok(()), |temp| temp.retain_in(sink));
     for step in steps {
-        let (from, to, region) = match step {
-            CopyStep::Direct { src, dst, len } => (segment, segment, Region { src, dst, len }),
-            CopyStep::Save { src, len } => (segment, temp_segment, Region { src, dst: at, len }),
-            CopyStep::Restore { dst, len } => (temp_segment, segment, Region { src: at, dst, len }),
+        let (from, to, len) = match step {
+            CopyStep::Direct {
+                src: lo,
+                dst: to,
+                len,
+            } => (src.dense(lo, len), dst.dense(to, len), len),
+            CopyStep::Save { src: lo, len } => (src.dense(lo, len), block(len), len),
+            CopyStep::Restore { dst: to, len } => (block(len), dst.dense(to, len), len),
         };
-        let uses = [
-            Use::read(
-                from.id(),
-                region.src,
-                region.src + region.len,
-                Stages::TRANSFER,
-            ),
-            Use::write(
-                to.id(),
-                region.dst,
-                region.dst + region.len,
-                Stages::TRANSFER,
-            ),
-        ];
-        let recorded = stream.record(&uses, |sink| {
-            src.retain_in(sink);
-            temp.as_ref().map_or(Ok(()), |temp| temp.retain_in(sink))?;
-            sink.copy(from, to, &[region]);
-            Ok(())
-        });
-        src.used_in(stream, &recorded);
-        if let Some(piece) = &temp {
-            piece.used_in(stream, &recorded);
+        let recorded = transfer(stream, from, to, len, Seen::ByDevice, keep);
+        if let Some(temp) = &temp {
+            temp.used_in(stream, &recorded);
         }
         recorded?;
     }
-    let Some(piece) = &temp else {
-        return Ok(());
-    };
-    // The host writes it next, and what the device wrote has to be over for it, too.
-    let end = at + piece.len() as u64;
-    let seen = [Use::read(temp_segment.id(), at, end, Stages::HOST)];
+    temp.map_or(Ok(()), |temp| leave(stream, &temp))
+}
+
+/// Leaves memory that the device has written to the host, which writes it next: what the device wrote has
+/// to be over for it, too.
+fn leave(stream: &StreamCore, temp: &Temp) -> Result<()> {
+    let (at, len) = (temp.offset(), temp.len() as u64);
+    let seen = [Use::read(temp.segment().id(), at, at + len, Stages::HOST)];
     let recorded = stream.record_steps(&mut [(&seen, None::<NoCommand>)]);
-    piece.used_in(stream, &recorded);
+    temp.used_in(stream, &recorded);
     recorded.map(drop)
+}
+
+/// Copies rows onto others that they overlap.
+fn move_rows(
+    stream: &StreamCore,
+    through: Through<'_>,
+    src: Rows<'_>,
+    dst: Rows<'_>,
+) -> Result<()> {
+    let moves = strided::moves(&src.at, &dst.at);
+    if moves.temp_bytes() == 0 {
+        return Ok(());
+    }
+    let temp = through.take(stream, moves.temp_bytes())?;
+    let keep = |sink: &mut Sink<'_>| temp.retain_in(sink);
+    for (from, len) in moves.with_temp(temp.len() as u64) {
+        let block = temp.rows(len);
+        let (saved, restored) = ((src.skip(from), block), (block, dst.skip(from)));
+        for (from, to) in [saved, restored] {
+            let recorded = transfer(stream, from, to, len, Seen::ByDevice, keep);
+            temp.used_in(stream, &recorded);
+            recorded?;
+        }
+    }
+    leave(stream, &temp)
 }
 
 /// Fills `dst` with a pattern that starts at its first byte.
@@ -424,7 +378,12 @@ fn fill_by_uploads(
     for done in (0..dst.len).step_by(pattern.len()) {
         let left = usize::try_from((dst.len - done).min(width)).unwrap_or(pattern.len());
         let start = dst.start + done;
-        upload(stream, through, Range { start, ..dst }, &pattern[..left])?;
+        let part = Range {
+            start,
+            len: left as u64,
+            ..dst
+        };
+        upload(stream, through, part.into(), &pattern[..left])?;
     }
     Ok(())
 }

@@ -18,7 +18,9 @@ pub(crate) mod pressure;
 mod ring;
 mod settings;
 pub(crate) mod staging;
+mod strided;
 mod temp;
+mod transfer;
 
 pub(crate) use block::{Block, Home};
 pub(crate) use device::DeviceMemory;
@@ -26,3 +28,4 @@ pub(crate) use host::{DeviceHost, HostMemory};
 pub(crate) use settings::MemorySettings;
 pub(crate) use staging::Staging;
 pub(crate) use temp::Through;
+pub(crate) use transfer::Rows;

@@ -15,6 +15,7 @@ use super::host::is_exhaustion;
 use super::ledger::RuntimeMemory;
 use super::neighbour::Neighbour;
 use super::ring::{CHUNK_MIN, Place, Ring, RingStep, Wish};
+use super::transfer::Rows;
 use crate::base::fork;
 use crate::base::sync::{Condvar, Mutex};
 use crate::device::plan::MemoryRole;
@@ -196,6 +197,11 @@ impl Piece {
     /// Its first byte in the segment.
     pub(crate) fn offset(&self) -> u64 {
         self.place.offset
+    }
+
+    /// Its first bytes.
+    pub(super) fn rows(&self, bytes: u64) -> Rows<'_> {
+        Rows::host(self.segment(), self.offset(), bytes)
     }
 
     /// In bytes.

@@ -7,6 +7,7 @@ use super::host::DeviceHost;
 use super::pinned::Pinned;
 use super::ring::CHUNK_MAX;
 use super::staging::{Piece, Staging};
+use super::transfer::Rows;
 use crate::device::plan::MemoryRole;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::{Sink, StreamCore};
@@ -57,6 +58,11 @@ impl Temp {
             Self::Staged(piece) => piece.offset(),
             Self::Kept(..) => 0,
         }
+    }
+
+    /// Its first bytes.
+    pub(super) fn rows(&self, bytes: u64) -> Rows<'_> {
+        Rows::host(self.segment(), self.offset(), bytes)
     }
 
     /// In bytes.

@@ -18,6 +18,7 @@ pub mod crowd;
 pub mod deadline;
 pub mod entry;
 pub mod kernels;
+pub mod matrices;
 pub mod random;
 pub mod slow;
 
