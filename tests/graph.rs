@@ -385,3 +385,27 @@ fn an_event_of_a_capture_orders_nothing_outside_of_it() {
         inside.synchronize().unwrap();
     });
 }
+
+#[test]
+fn the_stream_that_is_captured_is_current_inside_of_the_scope() {
+    on_each_device("the_stream_that_is_captured", |_| {
+        let before = current_stream(None).unwrap();
+        let stream = Stream::new(0).unwrap();
+        let words = stream.upload(&[1u32; 64]).unwrap();
+        let mut graph = Graph::new();
+        let captured = graph.capture_on(&stream, || {
+            assert_eq!(current_stream(None)?, stream);
+            words.fill(7)
+        });
+        captured.unwrap();
+        assert_eq!(current_stream(None).unwrap(), before);
+        assert_eq!(stream.to_vec(&words).unwrap(), [1; 64]);
+        stream.replay(&graph).unwrap();
+        assert_eq!(stream.to_vec(&words).unwrap(), [7; 64]);
+        let failed = graph
+            .reset()
+            .and_then(|()| graph.capture_on(&stream, || Buffer::from_slice(&[1u8])?.cast::<u32>()));
+        assert!(failed.is_err());
+        assert_eq!(current_stream(None).unwrap(), before);
+    });
+}

@@ -206,10 +206,7 @@ impl Graph {
         self.capture_on(&stream, f)
     }
 
-    /// The same for a stream that is named; it need not be the current one.
-    ///
-    /// Nor does it become that: calls in `f` that name no stream go to the current one, and run if it takes no
-    /// part. [`Stream::scope`] around [`capture`](Self::capture) makes a stream current and captures it.
+    /// The same for a stream that is named, which is current while `f` runs.
     ///
     /// # Errors
     ///
@@ -218,6 +215,7 @@ impl Graph {
     pub fn capture_on<R>(&mut self, stream: &Stream, f: impl FnOnce() -> Result<R>) -> Result<R> {
         self.check_empty()?;
         stream.slot().settle()?;
+        let _current = stream.enter()?;
         self.capture_begin_on(stream)?;
         // Given up where `f` panics or fails.
         let mut capturing = Capturing(self);

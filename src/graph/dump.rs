@@ -106,7 +106,8 @@ fn between(first: &Node, second: &Node) -> Option<String> {
     });
     let shared = pairs.filter(|(one, other)| one.conflicts(other));
     let shared = shared.map(|(one, other)| overlap(one, other));
-    let shared: Vec<_> = shared.collect();
+    let mut shared: Vec<_> = shared.collect();
+    shared.dedup();
     (!shared.is_empty()).then(|| shared.join("\n"))
 }
 
