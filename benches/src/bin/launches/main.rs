@@ -42,6 +42,8 @@ struct Row {
 enum Form {
     /// All launches, and one wait.
     Together,
+    /// The same; the crate's on the current stream.
+    OnCurrent,
     /// All launches, each with a submission, and one wait.
     OneByOne,
     /// All launches with a wait, again and again.
@@ -158,6 +160,13 @@ fn rows(raw: &Raw, own: &Own) -> Result<Vec<Row>> {
             LAUNCHES,
         );
     }
+    let work = Work::chained(Abi::Descriptors, LAUNCHES);
+    add(
+        "chained, on the current stream",
+        work,
+        Form::OnCurrent,
+        LAUNCHES,
+    );
     for abi in Abi::ALL {
         let work = Work::independent(abi);
         add(
@@ -206,7 +215,7 @@ impl Row {
 
     fn by_raw(&self, raw: &mut Raw) -> Result<()> {
         match &self.form {
-            Form::Together => raw.run(&self.work),
+            Form::Together | Form::OnCurrent => raw.run(&self.work),
             Form::OneByOne => raw.run_one_by_one(&self.work),
             Form::Trips => (0..self.count).try_for_each(|_| raw.run(&self.work)),
             Form::Replay(recorded, _) => (0..self.count).try_for_each(|_| raw.replay(recorded)),
@@ -216,6 +225,7 @@ impl Row {
     fn by_own(&self, own: &Own) -> Result<()> {
         match &self.form {
             Form::Together => own.run(&self.work),
+            Form::OnCurrent => own.run_on_current(&self.work),
             Form::OneByOne => own.run_one_by_one(&self.work),
             Form::Trips => (0..self.count).try_for_each(|_| own.run(&self.work)),
             Form::Replay(_, graph) => (0..self.count).try_for_each(|_| own.replay(graph)),

@@ -5,9 +5,12 @@
 //! The kernels are the repository's own; they stay inside the pieces that they get.
 #![allow(unsafe_code)]
 
-use vkaccel::{Buffer, Graph, Grid, Kernel, Runtime, Spirv, Stream};
+use vkaccel::{Buffer, Graph, Grid, Kernel, Runtime, Spirv, Stream, View};
 
 use crate::work::{Abi, BUFFER_BYTES, MODULES, PIECE_WORDS, Result, Work};
+
+/// Two pieces and three numbers.
+type LaunchArgs<'a> = (View<'a, u32>, View<'a, u32>, u32, u32, u32);
 
 /// A stream with all that the work needs.
 pub struct Own {
@@ -49,6 +52,16 @@ impl Own {
         Ok(self.stream.synchronize()?)
     }
 
+    /// The same on the thread's current stream, which no call names.
+    pub fn run_on_current(&self, work: &Work) -> Result<()> {
+        let entered = self.stream.enter()?;
+        for at in 0..work.launches.len() {
+            self.with_one(work, at, |kernel, grid, args| kernel.launch(grid, args))?;
+        }
+        drop(entered);
+        Ok(self.stream.synchronize()?)
+    }
+
     /// The same with a submission for each launch.
     pub fn run_one_by_one(&self, work: &Work) -> Result<()> {
         for at in 0..work.launches.len() {
@@ -76,15 +89,26 @@ impl Own {
     }
 
     fn launch_one(&self, work: &Work, at: usize) -> vkaccel::Result<()> {
-        let launch = &work.launches[at];
-        let [from, to] = [0, 1].map(|at: usize| &self.buffers[at ^ usize::from(launch.goes_back)]);
-        let start = launch.piece * PIECE_WORDS;
+        self.with_one(work, at, |kernel, grid, args| {
+            self.stream.launch(kernel, grid, args)
+        })
+    }
+
+    #[inline]
+    fn with_one<'a>(
+        &'a self,
+        work: &Work,
+        at: usize,
+        launch: impl FnOnce(&Kernel, Grid, LaunchArgs<'a>) -> vkaccel::Result<()>,
+    ) -> vkaccel::Result<()> {
+        let one = &work.launches[at];
+        let [from, to] = [0, 1].map(|at: usize| &self.buffers[at ^ usize::from(one.goes_back)]);
+        let start = one.piece * PIECE_WORDS;
         let piece = start..start + PIECE_WORDS;
-        let [scale, offset, n] = launch.numbers;
+        let [scale, offset, n] = one.numbers;
         let args = (from.view(piece.clone())?, to.view(piece)?, scale, offset, n);
         let kernel = &self.kernels[work.abi as usize];
-        self.stream
-            .launch(kernel, Grid::elements(PIECE_WORDS), args)
+        launch(kernel, Grid::elements(PIECE_WORDS), args)
     }
 
     /// Sets every word of the first buffer.
