@@ -14,8 +14,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use support::kernels::chosen as kernel;
 use support::on_each_device;
 use vkaccel::{
-    Buffer, CaptureErrorMode, Details, Error, ErrorKind, Generator, Graph, Grid, MemPool,
-    PinnedBuffer, Result, Runtime, Stream, current_stream, memory,
+    Buffer, CaptureErrorMode, Details, Error, ErrorKind, Generator, Graph, Grid, MemPool, Philox,
+    PinnedBuffer, Result, RngState, Runtime, Stream, current_stream, memory,
 };
 
 /// Doubles 1, 2, 3 by a graph of its own.
@@ -476,5 +476,32 @@ fn a_replay_that_is_refused_draws_nothing() {
         graph.replay().unwrap();
         assert_eq!(generator.state().unwrap().offset(), 64);
         assert_eq!(*target.read().unwrap(), words.to_vec().unwrap());
+    });
+}
+
+#[test]
+fn a_graph_takes_numbers_of_256_generators_and_no_more() {
+    on_each_device("a_graph_takes_numbers_of_256", |_| {
+        let stream = Stream::new(0).unwrap();
+        let words = stream.zeroed::<u32>(8).unwrap();
+        let seeds = 0..257;
+        let generators: Vec<_> = seeds.map(|seed| Generator::new(seed, 0).unwrap()).collect();
+        let mut graph = Graph::new();
+        let mut capture = |count: usize| {
+            graph.capture_on(&stream, || {
+                let mut used = generators[..count].iter();
+                used.try_for_each(|generator| stream.fill_bits(generator, &words))
+            })
+        };
+        let error = capture(257).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::LimitExceeded);
+        capture(256).unwrap();
+        stream.replay(&graph).unwrap();
+        let mut expected = [0u32; 8];
+        let mut last = Philox::from_state(&RngState::from_parts(255, 0)).unwrap();
+        last.fill_bits(&mut expected).unwrap();
+        assert_eq!(stream.to_vec(&words).unwrap(), expected);
+        let offsets: Vec<_> = generators.iter().map(|one| one.offset().unwrap()).collect();
+        assert_eq!(offsets, [&[8; 256][..], &[0]].concat());
     });
 }

@@ -10,10 +10,11 @@ mod process;
 
 use process::over_the_shim;
 use support::deadline::Deadline;
+use support::kernels::chosen as kernel;
 use support::slow::Slow;
 use support::{TestRuntime, builder, on_each_device};
 use vkaccel::memory::{empty_cache, memory_allocated, memory_reserved, set_memory_limit};
-use vkaccel::{Buffer, CaptureErrorMode, Graph, MemPool, PoolId, Result, Stream};
+use vkaccel::{Buffer, CaptureErrorMode, Graph, Grid, MemPool, PoolId, Result, Stream};
 
 /// A graph of a pool with temporary memory that it writes late, where that lies, and what it copies it to.
 struct Late {
@@ -84,6 +85,45 @@ fn calls_that_take_a_graphs_memory_come_behind_its_replays() {
             assert_eq!(stream.to_vec(&words).unwrap(), [5; 64]);
             assert_eq!(stream.to_vec(&late.result).unwrap(), [7; 64]);
             drop(kept);
+        }
+    });
+}
+
+#[test]
+fn two_captures_at_once_share_a_pool() {
+    on_each_device("two_captures_at_once", |_| {
+        let streams = [(); 2].map(|()| Stream::new(0).unwrap());
+        let words = [(); 2].map(|()| streams[0].zeroed::<u32>(1000).unwrap());
+        let affine = kernel("affine");
+        let first = Graph::new();
+        let second = Graph::builder().pool(first.pool()).build();
+        let mut graphs = [first, second];
+        vkaccel::synchronize(0).unwrap();
+        for (graph, stream) in graphs.iter_mut().zip(&streams) {
+            graph.set_capture_error_mode(CaptureErrorMode::Relaxed);
+            graph.capture_begin_on(stream).unwrap();
+        }
+        for step in 0..4 {
+            for (which, stream) in streams.iter().enumerate() {
+                let temporary = stream.uninit::<u32>(1000).unwrap();
+                stream.copy(&words[which], &temporary).unwrap();
+                let args = (&temporary, 2 + which, step, 1000);
+                stream.launch(&affine, Grid::elements(1000), args).unwrap();
+                stream.copy(&temporary, &words[which]).unwrap();
+            }
+        }
+        for graph in graphs.iter_mut().rev() {
+            graph.capture_end().unwrap();
+        }
+        for _ in 0..3 {
+            streams[0].replay(&graphs[0]).unwrap();
+            streams[1].replay(&graphs[1]).unwrap();
+        }
+        vkaccel::synchronize(0).unwrap();
+        for (factor, words) in (2..).zip(&words) {
+            let steps = (0..3).flat_map(|_| 0..4);
+            let expected = steps.fold(0u32, |word, step| word * factor + step);
+            assert_eq!(words.to_vec().unwrap(), [expected; 1000]);
         }
     });
 }

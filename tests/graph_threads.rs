@@ -5,6 +5,7 @@
 
 mod support;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::channel;
 
@@ -179,6 +180,35 @@ fn a_graph_is_replayed_by_many_threads_at_once() {
         assert_eq!(stream.to_vec(&words).unwrap(), [200; WORDS]);
         assert_eq!(generator.offset().unwrap(), 200 * 64);
         drop(graph);
+    });
+}
+
+#[test]
+fn callbacks_may_replay() {
+    on_each_device("callbacks_may_replay", |_| {
+        let _deadline = Deadline::new("replays from callbacks", 60);
+        let stream = Stream::new(0).unwrap();
+        let word = stream.zeroed::<u32>(1).unwrap();
+        let add = kernel("add_at_index");
+        let mut graph = Graph::new();
+        let captured = graph.capture_on(&stream, || {
+            stream.launch(&add, Grid::groups(1), (&word, 0, 1))
+        });
+        captured.unwrap();
+        let graph = Arc::new(graph);
+        for _ in 0..150 {
+            stream.replay(&graph).unwrap();
+            let (graph, stream) = (Arc::clone(&graph), stream.clone());
+            let again = stream.clone();
+            let replay = move || again.replay(&graph).unwrap();
+            stream.add_callback(replay).unwrap();
+        }
+        let (sender, receiver) = channel();
+        stream
+            .add_callback(move || sender.send(()).unwrap())
+            .unwrap();
+        receiver.recv().unwrap();
+        assert_eq!(stream.to_vec(&word).unwrap(), [300]);
     });
 }
 
