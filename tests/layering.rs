@@ -51,6 +51,7 @@ const UNSAFE_FILES: &[&str] = &[
     "src/mem/staging.rs",
     "src/rng/kernels.rs",
     "src/runtime/builder.rs",
+    "src/runtime/fork.rs",
     "src/vk/",
 ];
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::stream::Whose;
 use super::surface::GraphBodies;
 use crate::alloc::PoolId;
-use crate::base::fork;
+use crate::base::fork::Life;
 use crate::device::DeviceArg;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::capture::Strictness;
@@ -77,6 +77,7 @@ pub struct Graph {
     /// The pool that it has else.
     own_pool: PoolId,
     state: State,
+    life: Life,
 }
 
 enum State {
@@ -172,6 +173,7 @@ impl GraphBuilder {
             pool: self.pool,
             own_pool: PoolId::fresh(),
             state: State::Empty,
+            life: Life::now(),
         }
     }
 }
@@ -364,7 +366,7 @@ impl GraphBodies for Graph {
     }
 
     fn reset(&mut self) -> Result<()> {
-        fork::check()?;
+        self.life.check()?;
         // All that it has may be dropped at any time, also once the runtime was shut down.
         self.state = State::Empty;
         Ok(())

@@ -1,13 +1,24 @@
-//! The one lock type: a mutex that ignores poison.
+//! The one lock type: a mutex that ignores poison, and that no fork finds taken.
 //!
 //! A panic under a lock can only come from a fault of the crate itself; the data behind our locks
 //! is kept valid at every step, so the next user goes on with it instead of failing for ever.
 
-use std::sync::{MutexGuard, PoisonError, TryLockError};
+use core::ops::{Deref, DerefMut};
+use std::sync::{PoisonError, TryLockError};
+
+use super::gate::{self, Inside};
 
 /// A mutex without poison.
 #[derive(Debug, Default)]
 pub(crate) struct Mutex<T>(std::sync::Mutex<T>);
+
+/// Holds the lock of a [`Mutex`].
+#[derive(Debug)]
+pub(crate) struct MutexGuard<'a, T> {
+    // The lock is let go of first.
+    guard: std::sync::MutexGuard<'a, T>,
+    inside: Option<Inside>,
+}
 
 impl<T> Mutex<T> {
     pub(crate) const fn new(value: T) -> Self {
@@ -15,15 +26,19 @@ impl<T> Mutex<T> {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        let inside = gate::enter_for_lock();
+        let guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        MutexGuard { guard, inside }
     }
 
     pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
-        match self.0.try_lock() {
-            Ok(guard) => Some(guard),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
+        let inside = gate::enter_for_lock();
+        let guard = match self.0.try_lock() {
+            Ok(guard) => guard,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        Some(MutexGuard { guard, inside })
     }
 
     pub(crate) fn get_mut(&mut self) -> &mut T {
@@ -31,13 +46,30 @@ impl<T> Mutex<T> {
     }
 }
 
-/// A condition variable for [`Mutex`].
+impl<T> Deref for MutexGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.guard
+    }
+}
+
+impl<T> DerefMut for MutexGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.guard
+    }
+}
+
+/// A condition variable for [`Mutex`], for what happens on opened devices alone: before one is open,
+/// a fork would wait for whoever waits.
 #[derive(Debug, Default)]
 pub(crate) struct Condvar(std::sync::Condvar);
 
 impl Condvar {
     pub(crate) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
-        self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
+        let MutexGuard { guard, inside } = guard;
+        let guard = self.0.wait(guard).unwrap_or_else(PoisonError::into_inner);
+        MutexGuard { guard, inside }
     }
 
     pub(crate) fn wait_timeout<'a, T>(
@@ -45,10 +77,10 @@ impl Condvar {
         guard: MutexGuard<'a, T>,
         timeout: core::time::Duration,
     ) -> MutexGuard<'a, T> {
-        self.0
-            .wait_timeout(guard, timeout)
-            .unwrap_or_else(PoisonError::into_inner)
-            .0
+        let MutexGuard { guard, inside } = guard;
+        let waited = self.0.wait_timeout(guard, timeout);
+        let (guard, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        MutexGuard { guard, inside }
     }
 
     pub(crate) fn notify_all(&self) {

@@ -274,13 +274,15 @@ impl ExecDevice {
 
 impl Drop for ExecDevice {
     fn drop(&mut self) {
-        if !fork::may_call_driver() {
+        if !self.device.may_call_driver() {
+            self.pacer.forget();
             return;
         }
         if !self.device.is_lost() {
-            // An error here is a loss, after which nothing runs any more.
+            // An error here is a loss, after which nothing runs any more, or the process is ending.
             let waited = self.synchronize_lanes();
-            debug_assert!(waited.is_ok() || self.device.is_lost(), "{waited:?}");
+            let is_over = self.device.is_lost() || !self.device.may_call_driver();
+            debug_assert!(waited.is_ok() || is_over, "{waited:?}");
         }
         self.pacer.stop();
     }

@@ -4,6 +4,7 @@
 //! nobody else seals it, the pacer does once that lane has run dry. It also runs host callbacks. It
 //! sleeps otherwise.
 
+use core::mem::ManuallyDrop;
 use core::time::Duration;
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -86,6 +87,12 @@ impl Pacer {
                 false
             }
         }
+    }
+
+    /// Lets go of the thread without a word, where it may not be there: in a forked child, in which the
+    /// system may have given its place to another.
+    pub(super) fn forget(&mut self) {
+        let _leaked = ManuallyDrop::new(self.thread.get_mut().take());
     }
 
     /// Ends the thread.

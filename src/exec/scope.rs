@@ -7,7 +7,6 @@ use std::thread;
 use super::hazard::Use;
 use super::sink::Sink;
 use super::stream::{CAPTURED, State, StreamCore};
-use crate::base::fork;
 use crate::error::{Error, ErrorKind, Result};
 
 impl StreamCore {
@@ -105,7 +104,8 @@ pub(crate) struct LaunchScope(Option<Arc<StreamCore>>);
 
 impl Drop for LaunchScope {
     fn drop(&mut self) {
-        if let Some(stream) = self.0.take().filter(|_| fork::may_call_driver()) {
+        let stream = self.0.take();
+        if let Some(stream) = stream.filter(|stream| stream.device().may_call_driver()) {
             stream.close_scope();
         }
     }

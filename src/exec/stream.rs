@@ -15,7 +15,7 @@ use super::recording::{Finished, Recording};
 use super::sink::Sink;
 use super::submit::Seal;
 use super::ticket::Points;
-use crate::base::{fork, sync::Mutex};
+use crate::base::sync::Mutex;
 use crate::error::{Error, Result};
 use crate::vk::{Device, Lane, Segment};
 
@@ -339,7 +339,7 @@ impl StreamCore {
 
 impl Drop for StreamCore {
     fn drop(&mut self) {
-        if !fork::may_call_driver() {
+        if !self.device().may_call_driver() {
             return;
         }
         // What was recorded still runs, if the driver can be made to take it.

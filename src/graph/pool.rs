@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use crate::alloc::PoolId;
-use crate::base::{fork, sync::Mutex};
+use crate::base::{fork::Life, sync::Mutex};
 use crate::exec::Replays;
 use crate::mem::DeviceMemory;
 
@@ -21,6 +21,7 @@ pub(crate) struct GraphPool {
     /// Those of all its graphs, also of graphs that are gone; noted while `turn` is held.
     pub(super) replays: Arc<Replays>,
     memory: Arc<DeviceMemory>,
+    life: Life,
 }
 
 impl Pools {
@@ -36,6 +37,7 @@ impl Pools {
             turn: Mutex::default(),
             replays: memory.hold_pool(id),
             memory: Arc::clone(memory),
+            life: Life::now(),
         });
         pools.insert(id, Arc::downgrade(&pool));
         pool
@@ -50,7 +52,7 @@ impl GraphPool {
 
 impl Drop for GraphPool {
     fn drop(&mut self) {
-        if fork::may_call_driver() {
+        if self.life.may_call_driver() {
             self.memory.let_go_of_pool(self.id);
         }
     }

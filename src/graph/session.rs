@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::pool::GraphPool;
 use super::recorded::Recorded;
-use crate::base::fork;
 use crate::error::Result;
 use crate::exec::capture::Strictness;
 use crate::exec::{Capture, StreamCore};
@@ -62,7 +61,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         // In a forked child, threads that are not there may hold locks for ever.
-        if fork::may_call_driver() {
+        if self.stream.device().may_call_driver() {
             // Nothing is left to give up of one that has ended.
             self.capture.abandon();
         }

@@ -2,12 +2,12 @@
 
 use core::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, MutexGuard, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use super::device::DeviceMemory;
 use super::kept::{Kept, Left};
 use crate::alloc::{BlockId, PoolId, StreamKey};
-use crate::base::{fork, sync::Mutex};
+use crate::base::sync::{Mutex, MutexGuard};
 use crate::error::Result;
 use crate::exec::stream::CAPTURED;
 use crate::exec::{Replays, Sink, StreamCore, Ticket};
@@ -247,7 +247,7 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        if !fork::may_call_driver() {
+        if !self.segment.device().may_call_driver() {
             return;
         }
         let others = core::mem::take(self.others.get_mut());

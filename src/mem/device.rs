@@ -262,6 +262,11 @@ impl DeviceMemory {
         }
     }
 
+    /// Whether drops may call the driver, and take locks.
+    pub(super) fn may_call_driver(&self) -> bool {
+        self.device.may_call_driver()
+    }
+
     /// There are so many more blocks that graphs or their replays use, and nothing else.
     pub(super) fn has_left(&self, more: isize) {
         self.left.fetch_add(more, Ordering::AcqRel);

@@ -7,7 +7,7 @@ use super::device::DeviceMemory;
 use super::neighbour::Neighbour;
 use crate::alloc::AllocConf;
 use crate::alloc::host::{HostBlock, HostCache, HostConf, HostMemoryStats, HostRequest, HostStep};
-use crate::base::{fork, sync::Mutex};
+use crate::base::sync::Mutex;
 use crate::device::plan::MemoryRole;
 use crate::error::{Error, ErrorKind, OutOfMemory, OutOfMemoryReason, Result};
 use crate::exec::Ticket;
@@ -322,7 +322,7 @@ impl HostPiece {
 impl Drop for HostPiece {
     fn drop(&mut self) {
         // In a forked child, a thread that is not there any more may hold the lock for ever.
-        if fork::may_call_driver() {
+        if self.segment.device().may_call_driver() {
             self.give_back_now(Vec::new());
         }
     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use super::device::DeviceMemory;
 use crate::alloc::{BlockId, StreamKey};
-use crate::base::{fork, sync::Mutex};
+use crate::base::sync::Mutex;
 use crate::error::Result;
 use crate::exec::{Replays, Ticket};
 
@@ -65,27 +65,25 @@ impl Kept {
 
 impl Left {
     /// Gives the memory back, behind replays too.
-    fn free(mut self, replays: &[Arc<Replays>]) {
+    fn free(mut self, memory: &DeviceMemory, replays: &[Arc<Replays>]) {
         let unfinished = replays.iter().flat_map(|replays| replays.unfinished());
         // Which streams they are on does not matter; no stream has this number.
         self.uses
             .extend(unfinished.map(|ticket| (StreamKey(0), ticket)));
-        // Where the memory is gone, so is the block.
-        if let Some(memory) = self.memory.upgrade() {
-            memory.free(self.id, self.last_use, self.uses);
-            memory.has_left(-1);
-        }
+        memory.free(self.id, self.last_use, self.uses);
+        memory.has_left(-1);
     }
 }
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        if !fork::may_call_driver() {
+        let Some(left) = self.0.get_mut().left.take() else {
             return;
-        }
-        let graphs = self.graphs();
-        if let Some(left) = self.0.get_mut().left.take() {
-            left.free(&graphs);
+        };
+        // Where the memory is gone, so is the block.
+        let memory = left.memory.upgrade();
+        if let Some(memory) = memory.filter(|memory| memory.may_call_driver()) {
+            left.free(&memory, &self.graphs());
         }
     }
 }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use bytemuck::Pod;
 
 use super::host::{DeviceHost, HostPiece};
-use crate::base::fork;
+use crate::base::fork::Life;
 use crate::base::sync::{Condvar, Mutex};
 use crate::device::plan::MemoryRole;
 use crate::error::{Error, ErrorKind, Result};
@@ -33,6 +33,7 @@ pub(crate) struct Pinned {
     queued: Condvar,
     memory: Memory,
     len: usize,
+    life: Life,
 }
 
 #[derive(Debug)]
@@ -102,6 +103,7 @@ impl Pinned {
             queued: Condvar::default(),
             memory,
             len,
+            life: Life::now(),
         })
     }
 
@@ -125,7 +127,7 @@ impl Pinned {
 
     /// Waits for queued copies that write the memory, then lends it.
     pub(crate) fn read(&self) -> Result<ReadGuard<'_>> {
-        fork::check()?;
+        self.life.check()?;
         let mut state = self.state.lock();
         while state.queueing[Copying::Writes as usize] > 0 && !state.has_writer {
             state = self.queued.wait(state);
@@ -146,7 +148,7 @@ impl Pinned {
 
     /// Waits for all queued copies that use the memory, then lends it.
     pub(crate) fn write(&self) -> Result<WriteGuard<'_>> {
-        fork::check()?;
+        self.life.check()?;
         let mut state = self.state.lock();
         while state.queueing != [0, 0] && !state.is_lent() {
             state = self.queued.wait(state);
@@ -257,7 +259,7 @@ impl State {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        if !fork::may_call_driver() {
+        if !self.life.may_call_driver() {
             return;
         }
         if let Memory::Cached(piece, _) = &mut self.memory
@@ -357,7 +359,7 @@ impl Pinned {
 impl Drop for ReadGuard<'_> {
     fn drop(&mut self) {
         // In a forked child, a thread that is not there any more may hold the lock for ever.
-        if fork::may_call_driver() {
+        if self.0.life.may_call_driver() {
             self.0.state.lock().readers -= 1;
         }
     }
@@ -365,7 +367,7 @@ impl Drop for ReadGuard<'_> {
 
 impl Drop for WriteGuard<'_> {
     fn drop(&mut self) {
-        if !fork::may_call_driver() {
+        if !self.0.life.may_call_driver() {
             return;
         }
         // Before any copy that reads it can be queued.

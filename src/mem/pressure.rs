@@ -4,7 +4,7 @@ use core::cell::Cell;
 use core::fmt;
 use std::sync::{Arc, Weak};
 
-use crate::base::{fork, sync::Mutex};
+use crate::base::{fork::Life, sync::Mutex};
 use crate::error::OutOfMemory;
 
 /// What a pressure callback wants done about the request.
@@ -57,6 +57,7 @@ impl Callbacks {
         PressureHandle {
             callbacks: Arc::downgrade(self),
             id,
+            life: Life::now(),
         }
     }
 
@@ -94,6 +95,7 @@ impl Callbacks {
 pub struct PressureHandle {
     callbacks: Weak<Callbacks>,
     id: u64,
+    life: Life,
 }
 
 impl fmt::Debug for PressureHandle {
@@ -105,7 +107,7 @@ impl fmt::Debug for PressureHandle {
 impl Drop for PressureHandle {
     fn drop(&mut self) {
         // In a forked child, a thread that is not there any more may hold the lock for ever.
-        if !fork::may_call_driver() {
+        if !self.life.may_call_driver() {
             return;
         }
         let Some(callbacks) = self.callbacks.upgrade() else {

@@ -16,7 +16,6 @@ use super::ledger::RuntimeMemory;
 use super::neighbour::Neighbour;
 use super::ring::{CHUNK_MIN, Place, Ring, RingStep, Wish};
 use super::transfer::Rows;
-use crate::base::fork;
 use crate::base::sync::{Condvar, Mutex};
 use crate::device::plan::MemoryRole;
 use crate::error::Result;
@@ -235,7 +234,7 @@ impl Piece {
 impl Drop for Piece {
     fn drop(&mut self) {
         // In a forked child, a thread that is not there any more may hold the lock for ever.
-        if !fork::may_call_driver() {
+        if !self.home.device.may_call_driver() {
             return;
         }
         self.home.ring.lock().let_go(self.place.chunk);

@@ -1,9 +1,10 @@
 //! Copies between rows of bytes, as commands of a bounded number of regions each.
 
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
 use super::block::{Block, Range};
 use super::strided::{REGIONS_MAX, Run, Strided, runs};
+use crate::base::sync::MutexGuard;
 use crate::error::Result;
 use crate::exec::hazard::{Stages, Use};
 use crate::exec::{Sink, StreamCore};

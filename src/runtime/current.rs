@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use super::scope::ScopeStack;
 use super::{Runtime, RuntimeBuilder, Slot, Stream};
 use crate::alloc::PoolId;
+use crate::base::gate;
 
 thread_local! {
     static THREAD: RefCell<Thread> = RefCell::default();
@@ -166,11 +167,19 @@ impl OfProcess {
 
     /// The runtime in use.
     fn newest() -> &'static Runtime {
-        let mut newest = PROCESS.get_or_init(Self::new);
-        while newest.runtime.is_closed() {
-            newest = newest.next.get_or_init(Self::new);
+        let mut newest = Self::made(&PROCESS);
+        while newest.runtime.is_over() {
+            newest = Self::made(&newest.next);
         }
         &newest.runtime
+    }
+
+    fn made(place: &'static OnceLock<Box<Self>>) -> &'static Self {
+        place.get().unwrap_or_else(|| {
+            // A fork in the midst of it would leave the child waiting for ever.
+            let _inside = gate::enter();
+            place.get_or_init(Self::new)
+        })
     }
 }
 
@@ -186,10 +195,11 @@ fn is_process(id: u64) -> bool {
     false
 }
 
-/// The entered runtime, else the process's own.
+/// The entered runtime, else the process's own, also where the entered one is its parent's.
 pub(crate) fn current_runtime() -> Runtime {
     with(|thread| thread.entered.clone())
         .flatten()
+        .filter(|entered| !entered.is_past())
         .unwrap_or_else(|| OfProcess::newest().clone())
 }
 

@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use super::{Runtime, Slot, Stream};
-use crate::base::{fork, sync::Mutex};
+use crate::base::{fork::Life, sync::Mutex};
 use crate::device::DeviceArg;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::{Mark, Time, elapsed};
@@ -39,6 +39,7 @@ pub struct Event(Arc<Inner>);
 
 struct Inner {
     has_timing: bool,
+    life: Life,
     recorded: Mutex<Option<Recorded>>,
 }
 
@@ -90,6 +91,7 @@ impl Event {
     fn with(has_timing: bool) -> Self {
         Self(Arc::new(Inner {
             has_timing,
+            life: Life::now(),
             recorded: Mutex::new(None),
         }))
     }
@@ -116,6 +118,7 @@ impl Event {
     /// ```
     #[doc(alias = "torch.Event.record")]
     pub fn record<'a>(&self, stream: impl Into<Option<&'a Stream>>) -> Result<()> {
+        self.0.life.check()?;
         with_stream(stream.into(), |stream| {
             let recorded = self.recorded_on(stream)?;
             // What it was before is let go of behind the lock.
@@ -179,7 +182,7 @@ impl Event {
     /// Where it was recorded.
     fn recorded(&self) -> Result<Option<Recorded>> {
         // A forked child must not meet a lock that a thread of its parent held.
-        fork::check()?;
+        self.0.life.check()?;
         let recorded = self.0.recorded.lock().clone();
         if let Some(recorded) = &recorded {
             recorded.slot.shared().check()?;

@@ -4,6 +4,7 @@
 mod builder;
 mod current;
 mod event;
+mod fork;
 mod guard;
 mod host;
 mod memory;
@@ -18,7 +19,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use crate::alloc::{self, AllocConf, PoolId};
 use crate::base::counters::Counters;
-use crate::base::{fork, sync::Mutex};
+use crate::base::{fork::Life, gate, sync::Mutex};
 use crate::device::select::{self, Candidate, Selection};
 use crate::device::{Device, DeviceArg, MemoryInfo, mask};
 use crate::error::{Error, ErrorKind, Result};
@@ -78,6 +79,7 @@ pub(crate) struct Shared {
     /// The instance of the opened devices, which they keep alive.
     instance: Mutex<Weak<Instance>>,
     closed: AtomicBool,
+    life: Life,
 }
 
 /// The devices that the runtime found.
@@ -97,7 +99,7 @@ impl fmt::Debug for Runtime {
 impl Shared {
     /// The check that opens every call that needs the runtime.
     pub(crate) fn check(&self) -> Result<()> {
-        fork::check()?;
+        self.life.check()?;
         if self.closed.load(Ordering::Relaxed) {
             return Err(Error::new(
                 ErrorKind::ShutDown,
@@ -141,6 +143,7 @@ impl Runtime {
                 host: HostMemory::new(),
                 instance: Mutex::new(Weak::new()),
                 closed: AtomicBool::new(false),
+                life: Life::now(),
             }),
             probed: OnceLock::new(),
             probing: Mutex::new(()),
@@ -211,7 +214,7 @@ impl Runtime {
     ///
     /// [`ErrorKind::DeviceLost`] if a device was lost; the runtime is shut down nevertheless.
     pub fn shutdown(&self) -> Result<()> {
-        fork::check()?;
+        self.0.shared.life.check()?;
         callback::check()?;
         self.0.shared.closed.store(true, Ordering::Relaxed);
         let slots = self
@@ -284,9 +287,14 @@ impl Runtime {
         self.0.shared.messages.take()
     }
 
-    /// Whether it was shut down.
-    pub(crate) fn is_closed(&self) -> bool {
-        self.0.shared.closed.load(Ordering::Relaxed)
+    /// Whether it was shut down, or belongs to what the process was before it started anew.
+    pub(crate) fn is_over(&self) -> bool {
+        self.0.shared.closed.load(Ordering::Relaxed) || self.is_past()
+    }
+
+    /// Whether it belongs to what the process was before it started anew.
+    pub(crate) fn is_past(&self) -> bool {
+        self.0.shared.life.is_past()
     }
 
     pub(crate) fn id(&self) -> u64 {
@@ -295,7 +303,7 @@ impl Runtime {
 
     /// How many devices are visible; in a forked child, how many were when the process knew.
     pub(crate) fn visible_count(&self) -> usize {
-        if fork::is_child() {
+        if self.0.shared.life.ended_by_fork() {
             return self.0.probed.get().map_or(0, |probed| probed.slots.len());
         }
         self.probe().map_or(0, |probed| probed.slots.len())
@@ -306,6 +314,8 @@ impl Runtime {
         if let Some(probed) = self.0.probed.get() {
             return Ok(probed);
         }
+        // A fork waits until it is known, and meets no instance.
+        let _inside = gate::enter();
         let _probing = self.0.probing.lock();
         if let Some(probed) = self.0.probed.get() {
             return Ok(probed);

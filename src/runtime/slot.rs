@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::Shared;
 use super::stream::NamedStream;
-use crate::base::{counters::Counters, fork, sync::Mutex};
+use crate::base::{counters::Counters, fork, gate, sync::Mutex};
 use crate::device::info::PhysicalInfo;
 use crate::device::plan::Plan;
 use crate::device::{Device, DeviceCapability, MemoryInfo};
@@ -125,7 +125,7 @@ impl Slot {
 
     pub(super) fn default_stream(&self) -> Arc<NamedStream> {
         // As in `is_open`; no call of such a stream is permitted.
-        if !fork::may_call_driver() {
+        if !self.shared.life.may_call_driver() {
             return NamedStream::new(0, 0);
         }
         let mut stream = self.default_stream.lock();
@@ -139,7 +139,7 @@ impl Slot {
 
     pub(super) fn is_open(&self) -> bool {
         // A forked child must not meet a lock that a thread of its parent held.
-        fork::may_call_driver() && self.opened.lock().is_some()
+        self.shared.life.may_call_driver() && self.opened.lock().is_some()
     }
 
     /// The opened device; opens it the first time. A failure can be tried again.
@@ -158,8 +158,9 @@ impl Slot {
     fn open_now(&self) -> Result<Opened> {
         // Loaders and drivers have been seen to race when devices are opened side by side.
         static OPENING: Mutex<()> = Mutex::new(());
+        let _inside = gate::enter();
+        fork::begin_opening();
         let _opening = OPENING.lock();
-        fork::register();
         let name = self.device().to_string();
         let plan = Plan::new(&self.info, self.shared.config.without)
             .map_err(|error| error.context(&name))?;
@@ -251,7 +252,8 @@ impl Slot {
     /// What its device has done; zeros while it is not open.
     pub(super) fn counters(&self) -> Counters {
         // As in `is_open`.
-        let opened = fork::may_call_driver().then(|| self.opened.lock().clone());
+        let open = self.shared.life.may_call_driver();
+        let opened = open.then(|| self.opened.lock().clone());
         let opened = opened.flatten();
         opened.map_or_else(Counters::default, |opened| opened.device.counts().read())
     }
@@ -261,6 +263,7 @@ impl Slot {
         if let Some(opened) = self.existing()? {
             return Ok(opened.memory.info());
         }
+        let _inside = gate::enter();
         let instance = self.shared.instance()?;
         let physical = self.find(&instance)?;
         Ok(instance.memory_info(physical, &self.info, 0))

@@ -8,7 +8,6 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use super::guard::StreamGuard;
 use super::{Opened, Runtime, Slot};
-use crate::base::fork;
 use crate::device::{Device, DeviceArg};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::{Mark, StreamCore, Ticket};
@@ -68,10 +67,9 @@ impl NamedStream {
 
 impl Drop for NamedStream {
     fn drop(&mut self) {
-        if !fork::may_call_driver() {
-            return;
-        }
-        if let Some(open) = self.open.take() {
+        if let Some(open) = self.open.take()
+            && open.home.stream.device().may_call_driver()
+        {
             open.home.memory.retire(&open.home.stream);
         }
     }

@@ -19,7 +19,6 @@ use super::segment::Segment;
 use super::stages::{accesses, stages};
 use super::timestamps::Stamp;
 use crate::base::counters::Counts;
-use crate::base::fork;
 use crate::error::Result;
 use crate::exec::hazard::{Barrier, Scope, Stages};
 
@@ -328,7 +327,7 @@ impl Commands {
 
 impl Drop for Commands {
     fn drop(&mut self) {
-        if fork::may_call_driver() {
+        if self.device.may_call_driver() {
             // SAFETY: its commands have finished or were never submitted (see the top of the file).
             unsafe { self.device.raw().destroy_command_pool(self.pool, None) };
         }

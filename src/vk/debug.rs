@@ -13,7 +13,7 @@ use std::sync::Arc;
 use ash::vk;
 
 use super::result::During;
-use crate::base::{fork, sync::Mutex};
+use crate::base::{fork::Life, sync::Mutex};
 use crate::error::Result;
 
 /// How serious a [`ValidationMessage`] is.
@@ -40,14 +40,17 @@ pub struct ValidationMessage {
 
 /// The newest messages; older ones make room.
 #[derive(Debug, Default)]
-pub(crate) struct MessageSink(Mutex<VecDeque<ValidationMessage>>);
+pub(crate) struct MessageSink {
+    messages: Mutex<VecDeque<ValidationMessage>>,
+    life: Life,
+}
 
 /// Enough for a test's or a command's messages; a flood keeps its end.
 const MOST_MESSAGES: usize = 1024;
 
 impl MessageSink {
     fn push(&self, message: ValidationMessage) {
-        let mut messages = self.0.lock();
+        let mut messages = self.messages.lock();
         if messages.len() == MOST_MESSAGES {
             messages.pop_front();
         }
@@ -56,10 +59,10 @@ impl MessageSink {
 
     /// Takes out what is there; nothing in a forked child, where the lock may be held for ever.
     pub(crate) fn take(&self) -> Vec<ValidationMessage> {
-        if fork::is_child() {
+        if self.life.ended_by_fork() {
             return Vec::new();
         }
-        self.0.lock().drain(..).collect()
+        self.messages.lock().drain(..).collect()
     }
 }
 
@@ -67,7 +70,7 @@ impl MessageSink {
 pub(crate) struct Messenger {
     functions: ash::ext::debug_utils::Instance,
     raw: vk::DebugUtilsMessengerEXT,
-    _sink: Arc<MessageSink>,
+    sink: Arc<MessageSink>,
 }
 
 impl Messenger {
@@ -84,14 +87,14 @@ impl Messenger {
         Ok(Self {
             functions,
             raw,
-            _sink: Arc::clone(sink),
+            sink: Arc::clone(sink),
         })
     }
 }
 
 impl Drop for Messenger {
     fn drop(&mut self) {
-        if fork::may_call_driver() {
+        if self.sink.life.may_call_driver() {
             // SAFETY: the instance outlives its messenger (`Instance::drop`), which nobody else has.
             unsafe { self.functions.destroy_debug_utils_messenger(self.raw, None) };
         }

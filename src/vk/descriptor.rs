@@ -16,7 +16,6 @@ use ash::vk;
 use super::device::Device;
 use super::pipeline::Pipeline;
 use super::segment::Segment;
-use crate::base::fork;
 use crate::error::Result;
 use crate::kernel::interface::BindingKind;
 
@@ -335,7 +334,7 @@ impl DescriptorArena {
 
 impl Drop for DescriptorArena {
     fn drop(&mut self) {
-        if !fork::may_call_driver() {
+        if !self.device.may_call_driver() {
             return;
         }
         for pool in &self.pools {

@@ -22,7 +22,7 @@ use super::lane::Timelines;
 use super::query;
 use super::result::{self, During};
 use super::segment::allocation_error;
-use crate::base::{counters::Counts, fork, sync::Mutex};
+use crate::base::{counters::Counts, fork::Life, gate, sync::Mutex};
 use crate::device::MemoryInfo;
 use crate::device::extension::Extension;
 use crate::device::info::PhysicalInfo;
@@ -36,6 +36,8 @@ pub(crate) struct Device {
     plan: Plan,
     name: String,
     lost: AtomicBool,
+    /// What it belongs to, as all objects that are made from it.
+    life: Life,
     counts: Counts,
     /// The timelines of its lanes, for the message of a loss.
     timelines: OnceLock<Weak<Timelines>>,
@@ -120,6 +122,7 @@ impl Device {
             plan,
             name,
             lost: AtomicBool::new(false),
+            life: instance.life(),
             counts: Counts::default(),
             timelines: OnceLock::new(),
             held_bytes: Default::default(),
@@ -157,11 +160,17 @@ impl Device {
 
     /// The check that opens every use of the device.
     pub(crate) fn check(&self) -> Result<()> {
-        fork::check()?;
+        self.life.check()?;
         if self.lost.load(Ordering::Relaxed) {
             return Err(self.lost_error());
         }
         Ok(())
+    }
+
+    /// Whether drops may call the driver, and take locks: not in a forked child, nor at the end.
+    #[inline]
+    pub(crate) fn may_call_driver(&self) -> bool {
+        self.life.may_call_driver()
     }
 
     /// From now on every use of the device fails.
@@ -365,9 +374,10 @@ impl Device {
 
 impl Drop for Device {
     fn drop(&mut self) {
-        if !fork::may_call_driver() {
+        if !self.may_call_driver() {
             return;
         }
+        let _inside = gate::enter();
         // SAFETY: dropped once, here, and before the device whose memory it holds.
         unsafe { ManuallyDrop::drop(&mut self.allocator) };
         // SAFETY: every object of the device held an `Arc` of it, so none is left.

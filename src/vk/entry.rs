@@ -13,7 +13,7 @@ use std::ffi::OsString;
 
 use ash::vk;
 
-use crate::base::sync::Mutex;
+use crate::base::{gate, sync::Mutex};
 use crate::error::{Error, ErrorKind, Result};
 
 /// The type of `vkGetInstanceProcAddr`, without naming a Vulkan crate.
@@ -50,6 +50,7 @@ pub(crate) fn load(source: EntrySource) -> Result<ash::Entry> {
 
 fn load_library(name: Option<OsString>) -> Result<ash::Entry> {
     let name = name.filter(|name| !name.is_empty());
+    let _inside = gate::enter();
     let mut loaded = LOADED.lock();
     if let Some((_, entry)) = loaded.iter().find(|(known, _)| *known == name) {
         return Ok(entry.clone());

@@ -14,7 +14,7 @@ use ash::vk;
 use super::debug::{self, MessageSink, Messenger};
 use super::query;
 use super::result::During;
-use crate::base::fork;
+use crate::base::{fork::Life, gate};
 use crate::device::MemoryInfo;
 use crate::device::info::{PhysicalInfo, Version};
 use crate::error::{Error, ErrorKind, Result};
@@ -26,6 +26,7 @@ pub(crate) struct Instance {
     raw: ash::Instance,
     /// The version it was made for.
     version: Version,
+    life: Life,
     messenger: Option<Messenger>,
 }
 
@@ -45,6 +46,7 @@ impl Instance {
     /// [`ErrorKind::NoDevice`] if the loader finds no driver, [`ErrorKind::NoDriver`] if it is older
     /// than Vulkan 1.2, [`ErrorKind::Config`] if validation is asked for and the layer is missing.
     pub(crate) fn new(entry: &ash::Entry, validation: Option<&Arc<MessageSink>>) -> Result<Self> {
+        let _inside = gate::enter();
         let version = loader_version(entry)?;
         let mut flags = vk::InstanceCreateFlags::empty();
         let mut extensions: Vec<*const c_char> = Vec::new();
@@ -91,12 +93,18 @@ impl Instance {
         let mut instance = Self {
             raw,
             version,
+            life: Life::now(),
             messenger: None,
         };
         if let Some(sink) = validation {
             instance.messenger = Some(Messenger::new(entry, &instance.raw, sink)?);
         }
         Ok(instance)
+    }
+
+    /// The life of the process that it was made in.
+    pub(super) fn life(&self) -> Life {
+        self.life
     }
 
     /// The functions of the instance.
@@ -141,9 +149,10 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        if !fork::may_call_driver() {
+        if !self.life.may_call_driver() {
             return;
         }
+        let _inside = gate::enter();
         self.messenger = None;
         // SAFETY: devices hold an `Arc` of their instance, so none is left.
         unsafe { self.raw.destroy_instance(None) };

@@ -344,7 +344,7 @@ impl Timelines {
 
 impl Drop for Timelines {
     fn drop(&mut self) {
-        if !fork::may_call_driver() {
+        if !self.device.may_call_driver() {
             return;
         }
         for timeline in &self.all {

@@ -14,7 +14,6 @@ use ash::vk;
 
 use super::descriptor::SetSize;
 use super::device::Device;
-use crate::base::fork;
 use crate::error::{Error, ErrorKind, Result};
 use crate::kernel::interface::{Binding, BindingKind, Interface};
 
@@ -225,7 +224,7 @@ impl Parts {
 
 impl Drop for Parts {
     fn drop(&mut self) {
-        if !fork::may_call_driver() {
+        if !self.device.may_call_driver() {
             return;
         }
         self.drop_module();
@@ -244,7 +243,7 @@ impl Drop for Parts {
 
 impl Drop for Pipeline {
     fn drop(&mut self) {
-        if fork::may_call_driver() {
+        if self.parts.device.may_call_driver() {
             // SAFETY: recordings hold an `Arc` of the pipelines that their commands use.
             unsafe { self.parts.device.raw().destroy_pipeline(self.raw, None) };
         }

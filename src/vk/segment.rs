@@ -17,7 +17,6 @@ use gpu_allocator::vulkan::{Allocation, AllocationCreateDesc, AllocationScheme};
 
 use super::device::Device;
 use super::result;
-use crate::base::fork;
 use crate::device::plan::MemoryRole;
 use crate::error::{Error, ErrorKind, OutOfMemory, OutOfMemoryReason, Result};
 
@@ -227,7 +226,7 @@ impl Segment {
 
 impl Drop for Segment {
     fn drop(&mut self) {
-        if !fork::may_call_driver() {
+        if !self.device.may_call_driver() {
             return;
         }
         // SAFETY: recordings hold an `Arc` of what their commands use until these have finished, so

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use ash::vk;
 
 use super::device::Device;
-use crate::base::{fork, sync::Mutex};
+use crate::base::sync::Mutex;
 use crate::error::Result;
 
 /// How many places are made at once.
@@ -91,7 +91,7 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        if fork::may_call_driver() {
+        if self.device.may_call_driver() {
             // SAFETY: all its places are free, so that no command uses one.
             unsafe { self.device.raw().destroy_query_pool(self.raw, None) };
         }
@@ -141,7 +141,7 @@ impl Stamp {
 impl Drop for Stamp {
     fn drop(&mut self) {
         // In a forked child, a thread that is not there any more may hold the lock for ever.
-        if fork::may_call_driver() {
+        if self.place.pool.device.may_call_driver() {
             self.home.free.lock().push(self.place.clone());
         }
     }

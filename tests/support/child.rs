@@ -16,7 +16,10 @@ pub fn role() -> Option<String> {
 }
 
 /// A process that runs the test of this name in a role.
-pub struct Child(Command);
+pub struct Child {
+    command: Command,
+    deadline: Duration,
+}
 
 impl Child {
     pub fn new(test: &str, role: &str) -> Self {
@@ -32,17 +35,26 @@ impl Child {
         // A group of its own, so that what it forks can be ended with it.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        Self(command)
+        Self {
+            command,
+            deadline: DEADLINE,
+        }
     }
 
     pub fn env(mut self, variable: &str, value: impl AsRef<std::ffi::OsStr>) -> Self {
-        self.0.env(variable, value);
+        self.command.env(variable, value);
         self
     }
 
     /// Runs it without a validation layer.
     pub fn without_validation(mut self) -> Self {
-        self.0.env_remove("VKACCEL_TEST_VALIDATION");
+        self.command.env_remove("VKACCEL_TEST_VALIDATION");
+        self
+    }
+
+    /// Gives it more time, for one that does a lot.
+    pub fn within(mut self, seconds: u64) -> Self {
+        self.deadline = Duration::from_secs(seconds);
         self
     }
 
@@ -50,18 +62,18 @@ impl Child {
     #[track_caller]
     pub fn run(mut self) -> Output {
         let started = Instant::now();
-        let mut child = self.0.spawn().unwrap();
+        let mut child = self.command.spawn().unwrap();
         let (stdout, stderr) = (collect(child.stdout.take()), collect(child.stderr.take()));
         let status = loop {
             if let Some(status) = child.try_wait().unwrap() {
                 break Some(status);
             }
-            if started.elapsed() > DEADLINE {
+            if started.elapsed() > self.deadline {
                 break None;
             }
             std::thread::sleep(Duration::from_millis(5));
         };
-        let left = || DEADLINE.saturating_sub(started.elapsed()) + Duration::from_millis(100);
+        let left = || self.deadline.saturating_sub(started.elapsed()) + Duration::from_millis(100);
         let (stdout, stderr) = (stdout.recv_timeout(left()), stderr.recv_timeout(left()));
         let (Some(status), Ok(stdout), Ok(stderr)) = (status, stdout, stderr) else {
             let group = format!("-{}", child.id());

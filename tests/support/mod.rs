@@ -17,6 +17,8 @@ pub mod child;
 pub mod crowd;
 pub mod deadline;
 pub mod entry;
+pub mod everything;
+pub mod fork;
 pub mod kernels;
 pub mod matrices;
 pub mod random;

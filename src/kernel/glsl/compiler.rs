@@ -9,6 +9,7 @@ use shaderc::{
 
 use super::include::Includes;
 use super::{ANY_INSTRUCTION, Compiled, GlslRequest};
+use crate::base::gate;
 use crate::error::{Error, ErrorKind, Result};
 
 /// What messages call a text that is in no file.
@@ -30,6 +31,8 @@ const STACK_MAX: usize = 1 << 30;
 /// Compiles on a thread of its own, whose stack is as large as the text may need: to run out of it
 /// would end the process.
 pub(super) fn compile(request: &GlslRequest<'_>) -> Result<Compiled> {
+    // The compiler has locks of its own.
+    let _inside = gate::enter();
     let wanted = request.source.len().saturating_mul(STACK_PER_BYTE);
     let stack = wanted.saturating_add(STACK).min(STACK_MAX);
     std::thread::scope(|scope| {

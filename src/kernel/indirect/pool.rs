@@ -8,7 +8,7 @@
 
 use std::sync::{Arc, Weak};
 
-use crate::base::{fork, sync::Mutex};
+use crate::base::sync::Mutex;
 use crate::device::plan::MemoryRole;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::Outcome;
@@ -186,7 +186,7 @@ impl Outcome for Place {
 impl Drop for Place {
     fn drop(&mut self) {
         // A forked child does not meet locks of its parent's threads.
-        if fork::may_call_driver()
+        if self.chunk.notes.device().may_call_driver()
             && let Some(pool) = self.pool.upgrade()
         {
             pool.free.lock().push(Free {
