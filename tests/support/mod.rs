@@ -22,6 +22,7 @@ pub mod fork;
 pub mod kernels;
 pub mod matrices;
 pub mod random;
+pub mod seeds;
 pub mod slow;
 
 use std::time::Instant;
