@@ -17,7 +17,7 @@ use support::fork::{compute, in_fork, in_own_process, start};
 use support::kernels::kernel;
 use support::{builder, on_each_device};
 use vkaccel::{
-    Buffer, ErrorKind, Event, Generator, Grid, PinnedBuffer, Runtime, RuntimeGuard, Stream,
+    Buffer, ErrorKind, Event, Generator, Graph, Grid, PinnedBuffer, Runtime, RuntimeGuard, Stream,
     StreamGuard, memory, random,
 };
 
@@ -208,8 +208,9 @@ fn a_child_of_a_process_that_is_starting_works_or_is_told_so() {
 
 /// All kinds of work on an opened device, over and over.
 fn working() -> Busy {
-    let streams: Vec<_> = (0..4).map(|_| Stream::new(0).unwrap()).collect();
-    let [launching, copying, waiting, calling] = <[Stream; 4]>::try_from(streams).unwrap();
+    let streams: Vec<_> = (0..5).map(|_| Stream::new(0).unwrap()).collect();
+    let [launching, copying, waiting, calling, captured] =
+        <[Stream; 5]>::try_from(streams).unwrap();
     let (affine, words) = (kernel("affine"), launching.zeroed::<u32>(1000).unwrap());
     let pinned = PinnedBuffer::<u32>::new(1000).unwrap();
     let event = Event::new();
@@ -243,6 +244,13 @@ fn working() -> Busy {
             waiting.wait_stream(&other).unwrap();
         }),
         Box::new(move || {
+            let words = captured.uninit::<u32>(100).unwrap();
+            let mut graph = Graph::new();
+            let work = || captured.fill(&words, 1);
+            graph.capture_on(&captured, work).unwrap();
+            captured.replay(&graph).unwrap();
+        }),
+        Box::new(move || {
             calling.add_callback(|| ()).unwrap();
             memory::empty_cache().unwrap();
             drop(memory::on_pressure(0, |_| vkaccel::Pressure::GiveUp).unwrap());
@@ -264,6 +272,9 @@ fn no_call_is_left_out() {
         "current_device_idx",
         "set_device_idx",
         "id",
+        "is_capturing",
+        "pool",
+        "enable_debug_mode",
     ];
     let declared = surface.split("pub fn ").skip(1);
     let names = declared.map(|rest| rest.split(['(', '<']).next().unwrap());
@@ -277,7 +288,7 @@ fn no_call_is_left_out() {
 }
 
 /// What a child of a process with an open device gets: typed errors, at once.
-fn told_of_the_fork(all: Everything, count: usize) {
+fn told_of_the_fork(mut all: Everything, count: usize) {
     let started = Instant::now();
     assert!(vkaccel::is_available());
     assert_eq!(vkaccel::device_count(), count);
@@ -286,10 +297,11 @@ fn told_of_the_fork(all: Everything, count: usize) {
     assert!(!runtime.is_initialized());
     assert_eq!(runtime.counters(), vkaccel::Counters::default());
     assert!(runtime.take_validation_messages().is_empty());
+    assert!(!all.stream.is_capturing() && !all.captured.is_capturing());
     let closed = ("Runtime::shutdown", runtime.shutdown().err());
     let fresh = Runtime::builder().build().init(0);
     let fresh = ("init of a new runtime", fresh.err());
-    let calls = on_objects(&all).into_iter().chain(of_the_process());
+    let calls = on_objects(&mut all).into_iter().chain(of_the_process());
     for (call, error) in calls.chain([closed, fresh]) {
         let error = error.unwrap_or_else(|| panic!("{call} did not fail"));
         assert_eq!(error.kind(), ErrorKind::ForkedChild, "{call}: {error}");
@@ -299,6 +311,7 @@ fn told_of_the_fork(all: Everything, count: usize) {
     assert_eq!(error.kind(), ErrorKind::ForkedChild);
     drop((all.stream, all.kernel, all.data, all.pinned, all.empty));
     drop((all.event, all.timed, all.generator, all.pool, all.pressure));
+    drop((all.graph, all.kept, all.capturing, all.captured));
     assert!(started.elapsed() < Duration::from_secs(2), "not at once");
 }
 

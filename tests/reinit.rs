@@ -61,7 +61,7 @@ fn where_it_can(test: &TestRuntime, name: &str) {
 }
 
 /// What a child does that starts anew, with all that it has of its parent's.
-fn start_beside(parents: Everything, old: &Runtime) {
+fn start_beside(mut parents: Everything, old: &Runtime) {
     told_of_the_fork();
     start_anew().unwrap();
     let runtime = Runtime::current();
@@ -71,7 +71,7 @@ fn start_beside(parents: Everything, old: &Runtime) {
     compute();
     assert!(runtime.is_initialized() && !old.is_initialized());
     assert_ne!(random::initial_seed(0).unwrap(), 77);
-    all_told(on_objects(&parents));
+    all_told(on_objects(&mut parents));
     assert!(old.take_validation_messages().is_empty());
     for result in [old.init(0), old.shutdown(), old.selection().map(drop)] {
         assert_eq!(result.unwrap_err().kind(), ErrorKind::ForkedChild);
@@ -134,7 +134,8 @@ fn a_child_starts_anew_whatever_locks_its_parents_threads_held() {
         static STOP: AtomicBool = AtomicBool::new(false);
         static REST: AtomicBool = AtomicBool::new(true);
         let stream = Stream::new(0).unwrap();
-        let (all, event) = (Everything::new(), stream.record_event().unwrap());
+        let event = stream.record_event().unwrap();
+        let mut all = Some(Everything::new());
         vkaccel::synchronize(None).unwrap();
         let tasks: [Box<dyn Fn() + Send>; 3] = [
             Box::new(|| {
@@ -169,7 +170,7 @@ fn a_child_starts_anew_whatever_locks_its_parents_threads_held() {
                 start_anew().unwrap();
                 random::manual_seed(5).unwrap();
                 compute();
-                all_told(on_objects(&all));
+                all_told(on_objects(all.as_mut().unwrap()));
             });
             REST.store(true, Ordering::Relaxed);
             child.succeed();

@@ -257,6 +257,7 @@ impl Graph {
     }
 
     fn check_empty(&self) -> Result<()> {
+        self.life.check()?;
         match &self.state {
             State::Empty => Ok(()),
             State::Capturing(session, _) => Err(Error::new(
@@ -274,6 +275,7 @@ impl Graph {
     }
 
     fn recorded(&self) -> Result<(&Recorded, &Arc<Slot>)> {
+        self.life.check()?;
         match &self.state {
             State::Captured { recorded, slot, .. } => {
                 slot.shared().check()?;
@@ -328,6 +330,7 @@ impl GraphBodies for Graph {
     }
 
     fn capture_end(&mut self) -> Result<()> {
+        self.life.check()?;
         match mem::replace(&mut self.state, State::Empty) {
             State::Capturing(session, slot) => {
                 slot.shared().check()?;

@@ -59,6 +59,8 @@ impl ExecDevice {
 
     #[cold]
     fn refuse(&self, call: &str, site: &'static Location<'static>) -> Result<()> {
+        // Before any lock, which a thread that a forked child does not have may hold.
+        self.device().check_life()?;
         let mut result = Ok(());
         for capture in self.captures.alive() {
             let is_own = capture.thread == thread::current().id();
@@ -103,6 +105,7 @@ impl StreamCore {
         if !self.is_captured() {
             return Ok(());
         }
+        self.device().check_life()?;
         let Some(capture) = self.capture() else {
             return Ok(());
         };

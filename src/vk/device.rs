@@ -160,11 +160,16 @@ impl Device {
 
     /// The check that opens every use of the device.
     pub(crate) fn check(&self) -> Result<()> {
-        self.life.check()?;
+        self.check_life()?;
         if self.lost.load(Ordering::Relaxed) {
             return Err(self.lost_error());
         }
         Ok(())
+    }
+
+    /// The check that the device is this process's own, and that it is not ending.
+    pub(crate) fn check_life(&self) -> Result<()> {
+        self.life.check()
     }
 
     /// Whether drops may call the driver, and take locks: not in a forked child, nor at the end.

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use super::kernels::{build, kernel, module};
 use vkaccel::{
-    Buffer, Download, Error, Event, Generator, Grid, Kernel, MemPool, PinnedBuffer, Pressure,
-    PressureHandle, RngState, Runtime, Stream, memory, random,
+    Buffer, CaptureErrorMode, Download, Error, Event, Generator, Graph, Grid, Kernel, MemPool,
+    PinnedBuffer, Pressure, PressureHandle, RngState, Runtime, Stream, memory, random,
 };
 
-/// Things of every kind, with work in flight, work not yet submitted, and a download under way.
+/// Things of every kind, with work in flight, work not yet submitted, a download under way, and graphs
+/// that are replayed, not yet made and still captured.
 pub struct Everything {
     pub stream: Stream,
     pub kernel: Kernel,
@@ -20,6 +21,10 @@ pub struct Everything {
     pub timed: Event,
     pub generator: Generator,
     pub pool: MemPool,
+    pub graph: Graph,
+    pub kept: Graph,
+    pub capturing: Graph,
+    pub captured: Stream,
     pub pressure: PressureHandle,
 }
 
@@ -39,7 +44,20 @@ impl Everything {
         let pinned = PinnedBuffer::new(4096).unwrap();
         stream.copy_to_pinned(&data, &pinned).unwrap();
         stream.add_callback(|| ()).unwrap();
+        let captured = |graph: &mut Graph| graph.capture_on(&stream, || stream.fill(&data, 2));
+        let (mut graph, mut kept) = (Graph::new(), Graph::builder().keep_graph(true).build());
+        captured(&mut graph).unwrap();
+        captured(&mut kept).unwrap();
+        stream.replay(&graph).unwrap();
+        let mode = CaptureErrorMode::Relaxed;
+        let mut capturing = Graph::builder().capture_error_mode(mode).build();
+        let captured_stream = Stream::new(0).unwrap();
+        capturing.capture_begin_on(&captured_stream).unwrap();
         Self {
+            graph,
+            kept,
+            capturing,
+            captured: captured_stream,
             kernel,
             data,
             download,
@@ -65,7 +83,7 @@ macro_rules! calls {
 }
 
 /// The calls on objects that somebody has.
-pub fn on_objects(all: &Everything) -> Vec<Call> {
+pub fn on_objects(all: &mut Everything) -> Vec<Call> {
     let Everything {
         stream,
         kernel,
@@ -76,8 +94,13 @@ pub fn on_objects(all: &Everything) -> Vec<Call> {
         event,
         timed,
         generator,
+        graph,
+        kept,
+        capturing,
+        captured,
         ..
     } = all;
+    let (stream, data, generator) = (&*stream, &*data, &*generator);
     let view = || data.view(..4).unwrap();
     let state = RngState::from_parts(1, 0);
     calls![
@@ -121,6 +144,22 @@ pub fn on_objects(all: &Everything) -> Vec<Call> {
         "Stream::record_event" => stream.record_event(),
         "Stream::wait_event" => stream.wait_event(event),
         "Stream::wait_stream" => stream.wait_stream(stream),
+        "flush of a captured stream" => captured.flush(),
+        "query of a captured stream" => captured.query(),
+        "synchronize of a captured stream" => captured.synchronize(),
+        "fill on a captured stream" => captured.fill(data, 1),
+        "zeroed on a captured stream" => captured.zeroed::<u8>(1),
+        "record_event of a captured stream" => captured.record_event(),
+        "wait_event of a captured stream" => captured.wait_event(event),
+        "replay on a captured stream" => captured.replay(graph),
+        "capture of a captured stream" => Graph::new().capture_on(captured, || Ok(())),
+        "Stream::replay" => stream.replay(graph),
+        "Graph::replay" => graph.replay(),
+        "Graph::instantiate" => kept.instantiate(),
+        "Graph::capture_begin" => kept.capture_begin(),
+        "Graph::capture_end" => capturing.capture_end(),
+        "Graph::debug_dump" => graph.debug_dump("/nonexistent"),
+        "Graph::reset" => graph.reset(),
         "set_stream" => vkaccel::set_stream(stream),
         "Event::record" => event.record(stream),
         "Event::record of time" => timed.record(stream),
