@@ -104,7 +104,7 @@ fn a_child_that_starts_anew_works_and_what_it_has_of_its_parents_is_inert() {
         old.shutdown().unwrap();
         drop(entered);
         let _entered = Runtime::builder().build().enter();
-        for round in 0..30 {
+        for round in 0..12 {
             // With work in flight and without.
             let mut parents = Some(Everything::new());
             if round % 2 == 0 {
@@ -114,7 +114,7 @@ fn a_child_that_starts_anew_works_and_what_it_has_of_its_parents_is_inert() {
             let child = start_without_handlers(|| {
                 start_beside(parents.take().unwrap(), &old);
                 drop(all.take());
-                if round % 10 == 0 {
+                if round % 6 == 0 {
                     all_work();
                 }
             });

@@ -30,45 +30,46 @@ pub struct Everything {
 
 impl Everything {
     pub fn new() -> Self {
-        let stream = Stream::new(0).unwrap();
+        let (stream, captured) = (Stream::new(0).unwrap(), Stream::new(0).unwrap());
         let kernel = kernel("slow");
         let data = stream.zeroed(4096).unwrap();
         let event = stream.record_event().unwrap();
+        let mut graph = Graph::new();
+        let mut kept = Graph::builder().keep_graph(true).build();
+        for graph in [&mut graph, &mut kept] {
+            graph.capture_on(&stream, || stream.fill(&data, 2)).unwrap();
+        }
+        let mode = CaptureErrorMode::Relaxed;
+        let mut capturing = Graph::builder().capture_error_mode(mode).build();
+        capturing.capture_begin_on(&captured).unwrap();
+        // From here on nothing waits.
         stream
-            .launch(&kernel, Grid::groups(4096), (&data, 10_000))
+            .launch(&kernel, Grid::groups(4096), (&data, 3000))
             .unwrap();
         let download = stream.read_async(&data).unwrap();
         for value in 0..3 {
             stream.fill(&data, value).unwrap();
         }
+        stream.replay(&graph).unwrap();
         let pinned = PinnedBuffer::new(4096).unwrap();
         stream.copy_to_pinned(&data, &pinned).unwrap();
         stream.add_callback(|| ()).unwrap();
-        let captured = |graph: &mut Graph| graph.capture_on(&stream, || stream.fill(&data, 2));
-        let (mut graph, mut kept) = (Graph::new(), Graph::builder().keep_graph(true).build());
-        captured(&mut graph).unwrap();
-        captured(&mut kept).unwrap();
-        stream.replay(&graph).unwrap();
-        let mode = CaptureErrorMode::Relaxed;
-        let mut capturing = Graph::builder().capture_error_mode(mode).build();
-        let captured_stream = Stream::new(0).unwrap();
-        capturing.capture_begin_on(&captured_stream).unwrap();
         Self {
-            graph,
-            kept,
-            capturing,
-            captured: captured_stream,
-            kernel,
-            data,
-            download,
-            pinned,
             empty: PinnedBuffer::new(0).unwrap(),
-            event,
             timed: Event::with_timing(),
             generator: Generator::new(5, 0).unwrap(),
             pool: MemPool::new(0).unwrap(),
             pressure: memory::on_pressure(0, |_| Pressure::GiveUp).unwrap(),
             stream,
+            kernel,
+            data,
+            download,
+            pinned,
+            event,
+            graph,
+            kept,
+            capturing,
+            captured,
         }
     }
 }
