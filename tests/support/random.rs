@@ -17,4 +17,21 @@ impl Random {
         let mixed = self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33;
         usize::try_from(mixed).map_or(0, |mixed| mixed % bound)
     }
+
+    /// Any word.
+    pub fn word(&mut self) -> u32 {
+        // Two halves: a number has 31 bits.
+        let half = |number: usize| u32::try_from(number).unwrap_or_default();
+        half(self.below(1 << 16)) << 16 | half(self.below(1 << 16))
+    }
+
+    /// Bytes of any value.
+    pub fn bytes(&mut self, len: usize) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(len + 3);
+        while bytes.len() < len {
+            bytes.extend(self.word().to_le_bytes());
+        }
+        bytes.truncate(len);
+        bytes
+    }
 }
