@@ -14,6 +14,7 @@ use std::sync::Arc;
 use ash::vk;
 
 use super::device::Device;
+use super::known_sets::{self, Key, KnownSets};
 use super::pipeline::Pipeline;
 use super::segment::Segment;
 use crate::error::Result;
@@ -32,7 +33,7 @@ pub(crate) struct DescriptorRange<'a> {
 
 /// With more sets than this, all are given back when their commands have finished: their memory may be
 /// new each time.
-const KEPT_MAX: usize = 256;
+const KEPT_MAX: usize = 512;
 /// How many writes go to the driver at once.
 const WRITES_MAX: usize = 8;
 /// How much one pool holds; a larger set gets a pool of its own size.
@@ -54,57 +55,8 @@ pub(crate) struct DescriptorArena {
     current: usize,
     /// Every set since the pools were emptied; those of one launch follow each other.
     sets: Vec<vk::DescriptorSet>,
-    /// What they were written with, in the same order.
-    ranges: Vec<Key>,
-    /// Where those of a launch are found again, by its hash; empty before the first.
-    places: Vec<Place>,
+    known: KnownSets,
     device: Arc<Device>,
-}
-
-/// The sets of a launch that has been.
-#[derive(Clone, Copy, Debug, Default)]
-struct Place {
-    /// The pipeline's number; 0 for a place that nothing is at.
-    pipeline: u64,
-    hash: u64,
-    /// The first of its sets and of its ranges.
-    first_set: usize,
-    first_range: usize,
-}
-
-/// What one descriptor was written with; no two of one pipeline that differ are equal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Key {
-    slot: (u32, u32),
-    segment: u64,
-    offset: u64,
-    len: u64,
-}
-
-impl Key {
-    fn of(range: &DescriptorRange<'_>) -> Self {
-        Self {
-            slot: (range.set, range.binding),
-            segment: range.segment.id(),
-            offset: range.offset,
-            len: range.len,
-        }
-    }
-
-    /// Mixes it into a hash; the slots are the same for all launches of a pipeline.
-    fn mix(&self, hash: u64) -> u64 {
-        // Odd numbers without a pattern. The products don't wait for each other.
-        const FACTORS: [u64; 4] = [
-            0x9E37_79B9_7F4A_7C15,
-            0xBF58_476D_1CE4_E5B9,
-            0x94D0_49BB_1331_11EB,
-            0xD6E8_FEB8_6659_FD93,
-        ];
-        let own = self.segment.wrapping_mul(FACTORS[0])
-            ^ self.offset.wrapping_mul(FACTORS[1])
-            ^ self.len.wrapping_mul(FACTORS[2]).rotate_left(32);
-        (hash.rotate_left(23) ^ own).wrapping_mul(FACTORS[3])
-    }
 }
 
 /// The sets of a launch.
@@ -146,8 +98,7 @@ impl DescriptorArena {
             pools: Vec::new(),
             current: 0,
             sets: Vec::new(),
-            ranges: Vec::new(),
-            places: Vec::new(),
+            known: KnownSets::default(),
             device: Arc::clone(device),
         }
     }
@@ -159,67 +110,33 @@ impl DescriptorArena {
         pipeline: &Pipeline,
         ranges: &[DescriptorRange<'_>],
     ) -> Result<Sets<'_>> {
-        let hash = ranges
-            .iter()
-            .fold(pipeline.number(), |hash, range| Key::of(range).mix(hash));
-        let index = usize::try_from(hash >> 32).unwrap_or(0) % KEPT_MAX;
-        let found = self.places.get(index).copied().unwrap_or_default();
-        let is_new = !self.is_at(&found, pipeline, hash, ranges);
-        let first = match is_new {
-            true => {
-                let place = self.write(pipeline, hash, ranges)?;
-                self.places.resize(KEPT_MAX, Place::default());
-                self.places[index] = place;
-                place.first_set
+        let (number, keys) = (pipeline.number(), ranges.iter().map(Key::of));
+        let hash = known_sets::hash(number, keys.clone());
+        let found = self.known.find(number, hash, keys.clone());
+        let first = match found {
+            Some(first) => first,
+            None => {
+                let first = self.write(pipeline, ranges)?;
+                self.known.note(number, hash, keys, first);
+                first
             }
-            false => found.first_set,
         };
         Ok(Sets {
             all: &self.sets[first..first + pipeline.set_count()],
-            are_new: is_new,
+            are_new: found.is_none(),
         })
     }
 
-    /// Whether the sets at a place are those of this launch.
-    fn is_at(
-        &self,
-        place: &Place,
-        pipeline: &Pipeline,
-        hash: u64,
-        ranges: &[DescriptorRange<'_>],
-    ) -> bool {
-        if (place.pipeline, place.hash) != (pipeline.number(), hash) {
-            return false;
-        }
-        let end = place.first_range + ranges.len();
-        let keys = self.ranges.get(place.first_range..end);
-        keys.is_some_and(|keys| {
-            let mut pairs = keys.iter().zip(ranges);
-            pairs.all(|(key, range)| *key == Key::of(range))
-        })
-    }
-
-    /// Takes fresh sets and writes them.
-    fn write(
-        &mut self,
-        pipeline: &Pipeline,
-        hash: u64,
-        ranges: &[DescriptorRange<'_>],
-    ) -> Result<Place> {
-        let place = Place {
-            pipeline: pipeline.number(),
-            hash,
-            first_set: self.sets.len(),
-            first_range: self.ranges.len(),
-        };
+    /// Takes fresh sets and writes them; gives the first of them.
+    fn write(&mut self, pipeline: &Pipeline, ranges: &[DescriptorRange<'_>]) -> Result<usize> {
+        let first = self.sets.len();
         for index in 0..pipeline.set_count() {
             let (layout, size) = pipeline.set(index);
             // Those before one that fails stay in the list, to be given back with the others.
             let set = self.allocate(layout, size)?;
             self.sets.push(set);
         }
-        self.ranges.extend(ranges.iter().map(Key::of));
-        let sets = &self.sets[place.first_set..];
+        let sets = &self.sets[first..];
         for ranges in ranges.chunks(WRITES_MAX) {
             let mut infos = [vk::DescriptorBufferInfo::default(); WRITES_MAX];
             let mut writes = [vk::WriteDescriptorSet::default(); WRITES_MAX];
@@ -241,7 +158,7 @@ impl DescriptorArena {
             // SAFETY: the sets are fresh, so no command uses them; buffers are alive.
             unsafe { self.device.raw().update_descriptor_sets(writes, &[]) };
         }
-        Ok(place)
+        Ok(first)
     }
 
     /// A fresh set of this layout, valid until the pools are emptied.
@@ -314,8 +231,7 @@ impl DescriptorArena {
             return Ok(());
         }
         self.sets.clear();
-        self.ranges.clear();
-        self.places.clear();
+        self.known.clear();
         let used = self.pools.len().min(self.current + 1);
         for pool in &mut self.pools[..used] {
             // SAFETY: no unfinished command uses a set of the pool, as the caller says.

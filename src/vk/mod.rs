@@ -9,6 +9,7 @@ mod features;
 mod host;
 mod import;
 pub(crate) mod instance;
+mod known_sets;
 pub(crate) mod lane;
 pub(crate) mod pipeline;
 mod query;
