@@ -62,6 +62,7 @@ struct Times {
 }
 
 fn main() -> Result<()> {
+    keep_heap();
     let mut args: Vec<_> = std::env::args().skip(1).collect();
     let is_null = args.iter().any(|arg| arg == "--null");
     args.retain(|arg| arg != "--null");
@@ -76,18 +77,16 @@ fn main() -> Result<()> {
     }
     let mut rows = rows(&raw, &own)?;
     rows.retain(|row| args.iter().all(|part| row.title().contains(part)));
-    let mut times: Vec<_> = rows.iter().map(|_| Times::default()).collect();
-    let rounds = if is_null { NULL_ROUNDS } else { ROUNDS };
-    for _ in 0..=rounds {
-        for (row, times) in rows.iter().zip(&mut times) {
-            row.measure(&mut raw, &own, times)?;
-        }
-    }
     println!(
-        "{:<49} {:>9} {:>11} {:>6} {:>8} {:>9}",
-        "", "raw, ns", "vkaccel, ns", "ratio", "submits", "barriers"
+        "{:<49} {:>9} {:>11} {:>6} {:>8} {:>9} {:>5}",
+        "", "raw, ns", "vkaccel, ns", "ratio", "submits", "barriers", "sets"
     );
-    for (row, times) in rows.iter().zip(times) {
+    let rounds = if is_null { NULL_ROUNDS } else { ROUNDS };
+    for row in &rows {
+        let mut times = Times::default();
+        for _ in 0..=rounds {
+            row.measure(&mut raw, &own, &mut times)?;
+        }
         row.print(times);
     }
     Ok(())
@@ -111,6 +110,22 @@ fn on_first_device() -> Result<(ash::Entry, Runtime)> {
     // SAFETY: the library that is found is a Vulkan loader.
     let entry = unsafe { ash::Entry::load() }?;
     Ok((entry, Runtime::builder().visible_devices("0").build()))
+}
+
+/// Has the heap keep what is freed: drivers keep commands there, and whether the system takes their pages
+/// back and clears them anew each time depends on what else lies there.
+#[allow(unsafe_code, reason = "a setting of the C library's")]
+fn keep_heap() {
+    #[cfg(target_env = "gnu")]
+    for setting in [
+        libc::M_TRIM_THRESHOLD,
+        libc::M_MMAP_THRESHOLD,
+        libc::M_TOP_PAD,
+    ] {
+        // SAFETY: a setting of the allocator, made before there are other threads.
+        let set = unsafe { libc::mallopt(setting, 64 << 20) };
+        assert_eq!(set, 1, "the C library takes the setting");
+    }
 }
 
 /// Sees that both sides do the same.
@@ -235,11 +250,12 @@ impl Row {
     fn print(&self, times: Times) {
         let (raw, own) = (median(times.raw), median(times.own));
         println!(
-            "{:<49} {raw:>9.0} {own:>11.0} {:>6.2} {:>8} {:>9}",
+            "{:<49} {raw:>9.0} {own:>11.0} {:>6.2} {:>8} {:>9} {:>5}",
             self.title(),
             own / raw,
             times.counted.submits,
-            times.counted.barriers
+            times.counted.barriers,
+            times.counted.descriptor_sets
         );
     }
 }
