@@ -18,9 +18,17 @@ impl Replays {
 
     /// The points that are not known to be reached.
     pub(crate) fn unfinished(&self) -> Vec<Ticket> {
+        let mut list = Vec::new();
+        self.list_unfinished(&mut list);
+        list
+    }
+
+    /// Puts those of [`unfinished`](Self::unfinished) in a list in place of what is there.
+    pub(crate) fn list_unfinished(&self, list: &mut Vec<Ticket>) {
+        list.clear();
         let all = self.0.lock();
         let unfinished = all.iter().filter(|(_, ticket)| !ticket.known_reached());
-        unfinished.map(|(_, ticket)| ticket.clone()).collect()
+        list.extend(unfinished.map(|(_, ticket)| ticket.clone()));
     }
 
     /// Whether all are reached; asks the driver, and waits for nothing.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use crate::alloc::PoolId;
 use crate::base::{fork::Life, sync::Mutex};
-use crate::exec::Replays;
+use crate::exec::{Replays, Ticket};
 use crate::mem::DeviceMemory;
 
 /// The pools of an opened device that graphs hold.
@@ -16,8 +16,8 @@ pub(crate) struct Pools(Mutex<BTreeMap<PoolId, Weak<GraphPool>>>);
 #[derive(Debug)]
 pub(crate) struct GraphPool {
     id: PoolId,
-    /// Held while a replay is queued, before the lock of any stream.
-    pub(super) turn: Mutex<()>,
+    /// Held while a replay is queued, before the lock of any stream; a list for what it waits for.
+    pub(super) turn: Mutex<Vec<Ticket>>,
     /// Those of all its graphs, also of graphs that are gone; noted while `turn` is held.
     pub(super) replays: Arc<Replays>,
     memory: Arc<DeviceMemory>,

@@ -126,10 +126,11 @@ impl Recorded {
         let source = &self.source;
         let body = executable.body(stream.lane_plan())?;
         // The memory is the pool's: what runs in it runs in order.
-        let _turn = self.pool.turn.lock();
-        for ticket in source.pool_replays.unfinished() {
-            stream.wait_queued(&ticket)?;
-        }
+        let mut before = self.pool.turn.lock();
+        source.pool_replays.list_unfinished(&mut before);
+        before
+            .drain(..)
+            .try_for_each(|ticket| stream.wait_queued(&ticket))?;
         let claims = source.lent.iter();
         let claims = claims.map(|(pinned, copying)| pinned.claim(stream, *copying));
         let claims = claims.collect::<Result<Vec<_>>>()?;

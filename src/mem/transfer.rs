@@ -117,18 +117,30 @@ pub(super) fn transfer(
     keep: impl Fn(&mut Sink<'_>) -> Result<()>,
 ) -> Result<u64> {
     let mut runs = runs(src.at, dst.at, bytes).peekable();
-    let mut regions = Vec::new();
+    let Some(first) = runs.next().map(Region::from) else {
+        return Ok(stream.newest_seq());
+    };
+    // Of most copies it is all, for which no list is made.
+    let alone = [first];
+    let mut list = Vec::new();
+    if runs.peek().is_some() {
+        list.push(first);
+    }
     loop {
-        regions.clear();
-        regions.extend(runs.by_ref().take(REGIONS_MAX).map(Region::from));
+        let room = REGIONS_MAX - list.len();
+        if runs.peek().is_some() {
+            list.extend(runs.by_ref().take(room).map(Region::from));
+        }
+        let regions = if list.is_empty() { &alone[..] } else { &list };
         let is_last = runs.peek().is_none();
         let is_seen = is_last && seen == Seen::ByHost;
-        let recorded = command(stream, src, dst, &regions, is_seen, &keep);
+        let recorded = command(stream, src, dst, regions, is_seen, &keep);
         src.used_in(stream, &recorded);
         dst.used_in(stream, &recorded);
         if is_last || recorded.is_err() {
             return recorded;
         }
+        list.clear();
     }
 }
 

@@ -53,8 +53,8 @@ impl Tally {
     }
 }
 
-/// How many regions of a copy go to the driver at once.
-const REGIONS_MAX: usize = 16;
+/// Up to how many regions a copy makes no list on the heap.
+const FEW_REGIONS: usize = 16;
 
 /// One region of a copy between segments, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -205,21 +205,26 @@ impl Commands {
     /// Records a copy; regions lie in their segments and do not overlap each other's destinations.
     pub(crate) fn copy(&mut self, src: &Segment, dst: &Segment, regions: &[Region]) {
         self.tally.transfers += 1;
-        for regions in regions.chunks(REGIONS_MAX) {
-            let mut list = [vk::BufferCopy::default(); REGIONS_MAX];
-            for (one, region) in list.iter_mut().zip(regions) {
-                *one = one
-                    .src_offset(region.src)
-                    .dst_offset(region.dst)
-                    .size(region.len);
+        let mut few = [vk::BufferCopy::default(); FEW_REGIONS];
+        let mut many = Vec::new();
+        let list = match few.get_mut(..regions.len()) {
+            Some(list) => list,
+            None => {
+                many.resize(regions.len(), vk::BufferCopy::default());
+                &mut many[..]
             }
-            let list = &list[..regions.len()];
-            // SAFETY: both buffers are alive until the command has finished (see the top of the file).
-            unsafe {
-                self.device
-                    .raw()
-                    .cmd_copy_buffer(self.buffer, src.buffer(), dst.buffer(), list);
-            }
+        };
+        for (one, region) in list.iter_mut().zip(regions) {
+            *one = one
+                .src_offset(region.src)
+                .dst_offset(region.dst)
+                .size(region.len);
+        }
+        // SAFETY: both buffers are alive until the command has finished (see the top of the file).
+        unsafe {
+            self.device
+                .raw()
+                .cmd_copy_buffer(self.buffer, src.buffer(), dst.buffer(), list);
         }
     }
 
