@@ -64,7 +64,7 @@ counters! {
     /// Recordings that were sealed because they had enough commands.
     ///
     /// Enough is one command at first, and again when the host has waited for the stream; with each such
-    /// seal it doubles, up to 256.
+    /// seal it is four times as many, up to 256.
     seals_by_size,
     /// Recordings that were sealed by an event behind them.
     seals_by_event,

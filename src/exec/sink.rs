@@ -81,16 +81,21 @@ impl Sink<'_> {
         }
     }
 
-    /// A launch; its memory is to be retained too.
+    /// A launch; what it reaches by addresses is to be retained too.
     pub(crate) fn launch(&mut self, launch: &Launch<'_>) -> Result<()> {
-        self.retain(launch.pipeline);
         match self {
-            Self::Queued(recording) => recording.commands.dispatch(
-                launch.pipeline,
-                launch.groups,
-                launch.ranges,
-                launch.push,
-            ),
+            Self::Queued(recording) => {
+                recording.retain(launch.pipeline);
+                for range in launch.ranges {
+                    recording.retain(range.segment);
+                }
+                recording.commands.dispatch(
+                    launch.pipeline,
+                    launch.groups,
+                    launch.ranges,
+                    launch.push,
+                )
+            }
             Self::Captured(node, _) => {
                 node.launch(launch);
                 Ok(())

@@ -21,6 +21,9 @@ use crate::vk::{Device, Lane, Segment};
 
 /// The most commands that wait for their submission.
 pub(super) const BATCH_MAX: u32 = 256;
+/// How many times as many they are each time: a submission costs as much as dozens of launches, but a device
+/// that runs one batch should get the next in time.
+const BATCH_GROWTH: u32 = 4;
 /// The most sealed recordings that wait for it.
 const SEALED_MAX: usize = 32;
 
@@ -67,7 +70,7 @@ pub(super) struct State {
     pub(super) in_flight: VecDeque<InFlight>,
     /// For tickets behind recordings to come.
     pub(super) points: Points,
-    /// How many commands seal a recording; doubles until somebody waits.
+    /// How many commands seal a recording; grows until somebody waits.
     pub(super) batch: u32,
     /// The number of the newest recording, the open one if there is one; from 1.
     newest: u64,
@@ -255,7 +258,7 @@ impl StreamCore {
         if state.waiting() < state.batch && state.sealed.len() < SEALED_MAX {
             return Ok(());
         }
-        state.batch = (state.batch * 2).min(BATCH_MAX);
+        state.batch = (state.batch * BATCH_GROWTH).min(BATCH_MAX);
         self.submit_taken(state, finished, Seal::Size)
     }
 

@@ -200,14 +200,14 @@ impl Program {
         args: &[Arg<'_>],
         stand_in: Option<&Arc<Segment>>,
     ) -> Result<()> {
-        for touched in &plan.memory {
-            sink.retain(self.segment(args, touched.arg)?);
-            if let Some(owner) = args.get(touched.arg).and_then(Arg::owner) {
-                owner.captured_in(sink);
+        let all_are_bound = stand_in.is_none() && plan.memory.len() == plan.descriptors.len();
+        if !all_are_bound || sink.capture().is_some() {
+            for touched in &plan.memory {
+                sink.retain(self.segment(args, touched.arg)?);
+                if let Some(owner) = args.get(touched.arg).and_then(Arg::owner) {
+                    owner.captured_in(sink);
+                }
             }
-        }
-        if let Some(segment) = stand_in {
-            sink.retain(segment);
         }
         let range = |descriptor: &DescriptorUse| -> Result<DescriptorRange<'_>> {
             Ok(DescriptorRange {
