@@ -1,14 +1,21 @@
 //! Promises of the counters: they say what the driver was asked for, and how little that is.
-
+//!
+//! # Safety
+//!
+//! What a submission is called with is read while it is called.
+#![allow(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "a test may panic anywhere")]
 
 mod support;
 
-use support::entry::Entry;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use support::entry::{Entry, args};
 use support::kernels::{APART, kernel};
 use support::slow::Slow;
 use support::{TestRuntime, on_each_device};
-use vkaccel::{Buffer, Counters, Event, Grid, Runtime, Stream};
+use vkaccel::{Buffer, Counters, Event, Graph, Grid, Runtime, Stream};
 
 /// What `work` does, as counted.
 fn counted(runtime: &Runtime, work: impl FnOnce()) -> Counters {
@@ -62,6 +69,38 @@ fn what_is_counted_is_what_the_driver_was_asked_for() {
         assert_eq!(counted.recordings, seals);
         assert!(counted.recordings >= counted.submits);
         assert_eq!(counted.host_waits_asked, 5);
+    });
+}
+
+#[test]
+fn a_replay_is_one_command_buffer() {
+    on_each_device("a_replay_is_one_command_buffer", |test| {
+        let entry = Entry::new().unwrap();
+        let runtime = test.another(entry.builder());
+        let buffers = Arc::new(AtomicU32::new(0));
+        let counted = Arc::clone(&buffers);
+        entry.alter("vkQueueSubmit", move |args: &mut args::QueueSubmit| {
+            for index in 0..args.1 as usize {
+                // SAFETY: so many are there, as Vulkan was called.
+                let info = unsafe { args.2.add(index) };
+                // SAFETY: as above.
+                let count = unsafe { (*info).command_buffer_count };
+                counted.fetch_add(count, Ordering::Relaxed);
+            }
+        });
+        let stream = Stream::new(0).unwrap();
+        let kernel = kernel("affine");
+        let words = stream.zeroed::<u32>(1000).unwrap();
+        let mut graph = Graph::new();
+        let launch = || stream.launch(&kernel, Grid::elements(1000), (&words, 2, 1, 1000));
+        graph.capture_on(&stream, launch).unwrap();
+        stream.synchronize().unwrap();
+        buffers.store(0, Ordering::Relaxed);
+        (0..10).for_each(|_| stream.replay(&graph).unwrap());
+        stream.synchronize().unwrap();
+        assert_eq!(buffers.load(Ordering::Relaxed), 10);
+        assert_eq!(stream.to_vec(&words).unwrap(), [1023; 1000]);
+        drop((graph, words, kernel, runtime));
     });
 }
 

@@ -30,6 +30,8 @@ pub(crate) struct Commands {
     bound: Option<vk::Pipeline>,
     /// The sets that are bound, by the first of them, with the layout that they were bound for.
     bound_sets: Option<(vk::PipelineLayout, vk::DescriptorSet)>,
+    /// Whether anything was recorded.
+    holds_any: bool,
     descriptors: DescriptorArena,
     tally: Tally,
     device: Arc<Device>,
@@ -89,6 +91,7 @@ impl Commands {
             buffer: vk::CommandBuffer::null(),
             bound: None,
             bound_sets: None,
+            holds_any: false,
             descriptors: DescriptorArena::new(device),
             tally: Tally::default(),
             device: Arc::clone(device),
@@ -121,6 +124,11 @@ impl Commands {
 
     pub(crate) fn raw(&self) -> vk::CommandBuffer {
         self.buffer
+    }
+
+    /// Whether anything was recorded since it was empty.
+    pub(super) fn holds_any(&self) -> bool {
+        self.holds_any
     }
 
     pub(crate) fn begin(&mut self) -> Result<()> {
@@ -157,6 +165,7 @@ impl Commands {
     pub(crate) fn reset(&mut self) -> Result<()> {
         self.bound = None;
         self.bound_sets = None;
+        self.holds_any = false;
         self.tally = Tally::default();
         // SAFETY: no command of the pool is pending, as the caller says.
         let reset = unsafe {
@@ -171,6 +180,7 @@ impl Commands {
     /// Records one global memory barrier.
     pub(crate) fn barrier(&mut self, barrier: Barrier) {
         self.tally.barriers += 1;
+        self.holds_any = true;
         let memory = [vk::MemoryBarrier::default()
             .src_access_mask(accesses(Scope {
                 reads: Stages::NONE,
@@ -200,11 +210,13 @@ impl Commands {
     /// commands writes timestamps.
     pub(crate) fn write_time(&mut self, stamp: &Stamp) {
         stamp.record(self.buffer);
+        self.holds_any = true;
     }
 
     /// Records a copy; regions lie in their segments and do not overlap each other's destinations.
     pub(crate) fn copy(&mut self, src: &Segment, dst: &Segment, regions: &[Region]) {
         self.tally.transfers += 1;
+        self.holds_any = true;
         let mut few = [vk::BufferCopy::default(); FEW_REGIONS];
         let mut many = Vec::new();
         let list = match few.get_mut(..regions.len()) {
@@ -231,6 +243,7 @@ impl Commands {
     /// Records a fill with a word; offset and length are multiples of 4.
     pub(crate) fn fill(&mut self, dst: &Segment, offset: u64, len: u64, word: u32) {
         self.tally.transfers += 1;
+        self.holds_any = true;
         // SAFETY: as in `copy`.
         unsafe {
             self.device
@@ -242,6 +255,7 @@ impl Commands {
     /// Records that up to 64 KiB are written, whole words that start at a multiple of 4.
     pub(crate) fn update(&mut self, dst: &Segment, offset: u64, bytes: &[u8]) {
         self.tally.transfers += 1;
+        self.holds_any = true;
         // SAFETY: as in `copy`; the bytes are read at once.
         unsafe {
             self.device
@@ -261,6 +275,7 @@ impl Commands {
         ranges: &[DescriptorRange<'_>],
         push: &[u8],
     ) -> Result<()> {
+        self.holds_any = true;
         self.bind_sets(pipeline, ranges)?;
         if self.bound != Some(pipeline.raw()) {
             // SAFETY: the pipeline is alive until the command has finished.

@@ -358,7 +358,8 @@ impl Drop for Timelines {
     }
 }
 
-/// The command buffers of one submission: what divides it from those before, the recording, its body.
+/// The command buffers of one submission: what divides it from those before, the recording unless it is
+/// empty, which some drivers take as long for as for any other, and its body.
 #[derive(Clone, Copy, Default)]
 struct BufferList {
     buffers: [vk::CommandBuffer; 3],
@@ -368,8 +369,12 @@ struct BufferList {
 impl BufferList {
     fn new(divider: Option<vk::CommandBuffer>, one: &Submission<'_>) -> Self {
         let mut list = Self::default();
-        let own = [Some(one.commands), one.body].map(|commands| commands.map(Commands::raw));
-        for buffer in [divider, own[0], own[1]].into_iter().flatten() {
+        let own = Some(one.commands).filter(|commands| commands.holds_any());
+        let own = own.map(Commands::raw);
+        for buffer in [divider, own, one.body.map(Commands::raw)]
+            .into_iter()
+            .flatten()
+        {
             list.buffers[list.count] = buffer;
             list.count += 1;
         }
