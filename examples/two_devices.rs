@@ -1,4 +1,4 @@
-//! Renders one picture on all devices at once, each a band of it.
+//! Renders one picture on all devices at once, each a band of it, and puts it together on the first.
 //!
 //! ```text
 //! cargo run --example two_devices -- [OUT.png]
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use vkaccel::{Buffer, Download, Grid, Kernel, Spirv, Stream};
+use vkaccel::{Buffer, Grid, Kernel, Spirv, Stream};
 
 mod picture;
 use picture::Picture;
@@ -44,11 +44,11 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// A part of the picture on its way.
+/// A part of the picture that a device is at.
 struct Band {
-    device: usize,
+    stream: Stream,
     rows: u32,
-    pixels: Download<u32>,
+    pixels: Buffer<u32>,
 }
 
 fn render() -> Result<Vec<u32>, Box<dyn Error>> {
@@ -65,19 +65,25 @@ fn render() -> Result<Vec<u32>, Box<dyn Error>> {
         let (first, next) = (HEIGHT * band / count, HEIGHT * (band + 1) / count);
         bands.push(start(band as usize % devices.max(1), first, next - first)?);
     }
-    let mut pixels = Vec::new();
-    for band in bands {
-        pixels.extend(band.pixels.wait()?);
-        let name = vkaccel::get_device_capability(band.device)?
-            .name()
-            .to_owned();
+    let stream = Stream::new(0)?;
+    let picture: Buffer<u32> = stream.uninit((WIDTH * HEIGHT) as usize)?;
+    let mut done = 0;
+    for Band {
+        stream: there,
+        rows,
+        pixels,
+    } in bands
+    {
+        // Waits for this band alone, where it is on another device.
+        let place = picture.view(done..done + pixels.len())?;
+        stream.copy_from_peer(&there, &pixels, place)?;
+        done += pixels.len();
+        let device = there.device();
+        let name = vkaccel::get_device_capability(device)?.name().to_owned();
         let elapsed = started.elapsed().as_millis();
-        println!(
-            "vulkan:{} ({name}): {} rows, there after {elapsed} ms",
-            band.device, band.rows
-        );
+        println!("{device} ({name}): {rows} rows, on their way after {elapsed} ms");
     }
-    Ok(pixels)
+    Ok(stream.to_vec(&picture)?)
 }
 
 /// Starts the rendering of some rows on one device.
@@ -94,8 +100,8 @@ fn start(device: usize, first_row: u32, rows: u32) -> vkaccel::Result<Band> {
     let args = (&pixels, WIDTH, HEIGHT, first_row);
     stream.launch(&kernel, Grid::elements([WIDTH, rows]), args)?;
     Ok(Band {
-        device,
+        stream,
         rows,
-        pixels: stream.read_async(pixels.view(..)?)?,
+        pixels,
     })
 }

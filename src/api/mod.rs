@@ -6,6 +6,7 @@ mod generator;
 mod graph;
 mod kernel;
 pub(crate) mod memory;
+mod peer;
 mod pinned;
 mod pool;
 pub(crate) mod random;

@@ -131,12 +131,12 @@ impl<'a, T: Pod> Rows<'a, T> {
     }
 
     /// The current stream of their device.
-    fn stream(&self) -> Stream {
+    pub(super) fn stream(&self) -> Stream {
         self.view.stream()
     }
 
     /// Their bytes; nothing where there are none.
-    fn bytes(&self) -> Option<mem::Rows<'a>> {
+    pub(super) fn bytes(&self) -> Option<mem::Rows<'a>> {
         let range = self.view.range().filter(|_| !self.is_empty())?;
         let bytes = |elements: usize| (elements * size_of::<T>()) as u64;
         // The stride of one row alone may be any number.
@@ -354,7 +354,7 @@ impl Stream {
         copy::to_pinned(&core, from, dst.memory()).map(drop)
     }
 
-    fn check_rows<T: Pod>(&self, rows: &Rows<'_, T>) -> Result<()> {
+    pub(super) fn check_rows<T: Pod>(&self, rows: &Rows<'_, T>) -> Result<()> {
         self.check_device(Whose::Buffer, rows.buffer().slot())
     }
 }
@@ -384,7 +384,7 @@ fn outside<T: Pod>(rows: &Rows<'_, T>) -> Error {
 }
 
 /// An error unless both sides of a copy have as many rows, as long.
-fn same_rows<T: Pod>(target: &Rows<'_, T>, source: &Rows<'_, T>) -> Result<()> {
+pub(super) fn same_rows<T: Pod>(target: &Rows<'_, T>, source: &Rows<'_, T>) -> Result<()> {
     let shape = |rows: &Rows<'_, T>| (rows.count, rows.row_len);
     if shape(target) == shape(source) || target.is_empty() && source.is_empty() {
         return Ok(());

@@ -277,11 +277,11 @@ fn not_three(len: usize) -> Error {
 }
 
 #[cold]
-fn wrong_device(stream: &Slot, what: Whose, other: &Slot) -> Error {
-    let (what, way) = match what {
+fn wrong_device(stream: &Slot, kind: Whose, other: &Slot) -> Error {
+    let (what, way) = match kind {
         Whose::Buffer => (
             "buffer",
-            "read it with `to_vec`, and upload that on a stream of the other device",
+            "copy it to one of the stream's device with `Stream::copy_from_peer`",
         ),
         Whose::Pinned => (
             "pinned buffer",
@@ -304,9 +304,13 @@ fn wrong_device(stream: &Slot, what: Whose, other: &Slot) -> Error {
             other.device()
         )
     } else {
+        let way = match kind {
+            Whose::Buffer => format!(", or {way}"),
+            _ => String::new(),
+        };
         format!(
             "the stream and the {what} were made in different runtimes; make both in the same one, \
-             with `Runtime::enter`"
+             with `Runtime::enter`{way}"
         )
     };
     Error::new(ErrorKind::InvalidDevice, text)

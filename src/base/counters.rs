@@ -82,7 +82,8 @@ counters! {
     host_waits_asked,
     /// Times that a stream waited since too much of its work was in flight.
     host_waits_in_flight,
-    /// Times that an upload waited for staging memory.
+    /// Times that staging memory was waited for: by an upload for room in it, by a copy to another device for
+    /// what it holds.
     host_waits_staging,
     /// Times that memory was waited for: exhausted memory, or memory given back.
     host_waits_memory,

@@ -222,6 +222,12 @@ impl Ticket {
         self.wait_for_use(|counts| &counts.host_waits_staging)
     }
 
+    /// Waits until it is reached, for what was copied to where the host moves it on.
+    pub(crate) fn wait_for_content(&self) -> Result<()> {
+        self.wait_counted(None, |counts| &counts.host_waits_staging)?;
+        self.0.as_ref().map_or(Ok(()), |point| point.tell_found())
+    }
+
     /// Waits until it is reached, or known never to be: then nothing uses the memory either.
     fn wait_for_use(&self, count: impl FnOnce(&Counts) -> &Count) -> Result<()> {
         match self.wait_counted(None, count) {

@@ -11,7 +11,7 @@ use super::pinned::{Copying, Pinned};
 use super::ring::CHUNK_MIN;
 use super::staging::{Piece, Staging};
 use super::strided;
-use super::temp::{Temp, Through};
+use super::temp::{Temp, Through, is_not_captured};
 use super::transfer::{Rows, Seen, transfer};
 use crate::device::plan::MemoryRole;
 use crate::error::Result;
@@ -35,7 +35,7 @@ fn keeps_itself(_: &mut Sink<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Copies `bytes` to `dst`, which is as long; they may be changed once this returns.
+/// Copies `bytes` to the start of `dst`; they may be changed once this returns.
 pub(crate) fn upload(
     stream: &StreamCore,
     through: Through<'_>,
@@ -199,7 +199,7 @@ pub(crate) fn download(
         rest = later;
         let bytes = out.len() as u64;
         let staged = piece.rows(bytes);
-        let recorded = transfer(stream, src, staged, bytes, Seen::ByHost, keeps_itself);
+        let recorded = transfer(stream, src, staged, bytes, Seen::ByHost, is_not_captured);
         piece.used_in(stream, &recorded);
         let ticket = stream.ticket(recorded?);
         stream.flush()?;

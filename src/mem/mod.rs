@@ -13,6 +13,7 @@ pub(crate) mod ledger;
 pub(crate) mod limit;
 mod neighbour;
 pub(crate) mod overlap;
+pub(crate) mod peer;
 pub(crate) mod pinned;
 pub(crate) mod pressure;
 mod ring;

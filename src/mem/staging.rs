@@ -11,6 +11,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use super::device::DeviceMemory;
+use super::direct;
 use super::host::is_exhaustion;
 use super::ledger::RuntimeMemory;
 use super::neighbour::Neighbour;
@@ -73,14 +74,32 @@ impl Staging {
     pub(crate) fn take(self: &Arc<Self>, stream: &StreamCore, bytes: u64) -> Result<Piece> {
         let mut wish = Wish::new(stream.id(), bytes);
         loop {
-            match self.step(&mut wish)? {
-                Ok(piece) => return Ok(piece),
+            if let Some(piece) = self.take_or_busy(&mut wish)? {
+                return Ok(piece);
+            }
+            let ring = self.ring.lock();
+            // Looked at once more, as somebody may have let go since.
+            drop(self.let_go.wait_timeout(ring, LOOK_AGAIN));
+        }
+    }
+
+    /// The same without waiting for other threads to let go: nothing where that is all that helps. For callers
+    /// who hold pieces of another device's.
+    pub(crate) fn take_unless_busy(
+        self: &Arc<Self>,
+        stream: &StreamCore,
+        bytes: u64,
+    ) -> Result<Option<Piece>> {
+        self.take_or_busy(&mut Wish::new(stream.id(), bytes))
+    }
+
+    /// A piece, once what devices do is waited for; nothing where others hold all there is.
+    fn take_or_busy(self: &Arc<Self>, wish: &mut Wish) -> Result<Option<Piece>> {
+        loop {
+            match self.step(wish)? {
+                Ok(piece) => return Ok(Some(piece)),
                 Err(Some(ticket)) => ticket.wait_for_staging()?,
-                Err(None) => {
-                    let ring = self.ring.lock();
-                    // Looked at once more, as somebody may have let go since.
-                    drop(self.let_go.wait_timeout(ring, LOOK_AGAIN));
-                }
+                Err(None) => return Ok(None),
             }
         }
     }
@@ -213,6 +232,12 @@ impl Piece {
     pub(crate) fn fill(&self, bytes: &[u8]) -> Result<()> {
         // SAFETY: the piece was just taken, for the copy that fills it (see the top of the file).
         unsafe { self.segment().write(self.offset(), bytes) }
+    }
+
+    /// Fills the piece from memory of another device, which the host sees; for one that no command uses yet.
+    pub(super) fn fill_from(&self, src: Rows<'_>) -> Result<()> {
+        let bytes = self.place.len;
+        direct::pass_on(src, self.rows(bytes), bytes).map(drop)
     }
 
     /// Copies the start of the piece out; for one whose commands were waited for.

@@ -92,10 +92,9 @@ impl Temp {
     /// `Capture` where a capture has begun since the memory was taken.
     pub(super) fn retain_in(&self, sink: &mut Sink<'_>) -> Result<()> {
         match self {
-            Self::Staged(_) if sink.capture().is_some() => Err(begun_meanwhile()),
             Self::Staged(piece) => {
                 sink.retain(piece.segment());
-                Ok(())
+                is_not_captured(sink)
             }
             Self::Kept(pinned, ..) => {
                 sink.retain(pinned);
@@ -109,6 +108,18 @@ impl Temp {
         if let Self::Staged(piece) = self {
             piece.used_in(stream, recorded);
         }
+    }
+}
+
+/// For a command that is no part of a capture.
+///
+/// # Errors
+///
+/// `Capture` where one has begun since it was looked for.
+pub(super) fn is_not_captured(sink: &mut Sink<'_>) -> Result<()> {
+    match sink.capture() {
+        None => Ok(()),
+        Some(_) => Err(begun_meanwhile()),
     }
 }
 

@@ -77,7 +77,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Keeps other threads from copying to or from the block, where the host reaches it.
-    pub(super) fn host_access(&self) -> Option<MutexGuard<'_, ()>> {
+    pub(super) fn host_access(&self) -> Option<MutexGuard<'a, ()>> {
         self.block?.host_access()
     }
 

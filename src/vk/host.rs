@@ -40,6 +40,27 @@ impl Segment {
         Ok(())
     }
 
+    /// Copies `len` bytes from `start` on in another segment to `offset`.
+    ///
+    /// # Safety
+    ///
+    /// No unfinished command and no other thread uses the bytes that are written, or writes those that are
+    /// read.
+    pub(crate) unsafe fn write_from(
+        &self,
+        offset: u64,
+        src: &Self,
+        start: u64,
+        len: usize,
+    ) -> Result<()> {
+        let target = self.host_range(offset, len)?;
+        let source = src.host_range(start, len)?;
+        src.invalidate(start, len as u64)?;
+        // SAFETY: as in `write`, on both sides; two mappings have no byte in common.
+        unsafe { core::ptr::copy_nonoverlapping(source.as_ptr(), target.as_ptr(), len) };
+        self.flush(offset, len as u64)
+    }
+
     /// Where the host finds `len` bytes from `offset` on; an error where it doesn't.
     pub(crate) fn host_range(&self, offset: u64, len: usize) -> Result<NonNull<u8>> {
         let Some(mapping) = self.mapping else {
