@@ -409,3 +409,33 @@ fn the_stream_that_is_captured_is_current_inside_of_the_scope() {
         assert_eq!(current_stream(None).unwrap(), before);
     });
 }
+
+#[test]
+fn whether_a_wait_is_refused_does_not_depend_on_how_far_the_device_is() {
+    on_each_device("whether_a_wait_is_refused", |_| {
+        let (stream, other) = (Stream::new(0).unwrap(), Stream::new(0).unwrap());
+        let words = stream.upload(&[1u32; 64]).unwrap();
+        let never = Event::new();
+        let nothing = Stream::new(0).unwrap();
+        stream.fill(&words, 2).unwrap();
+        let done = stream.record_event().unwrap();
+        stream.synchronize().unwrap();
+        assert!(done.query().unwrap());
+        let again = stream.record_event().unwrap();
+        for event in [&done, &again] {
+            let mut graph = Graph::new();
+            let refused = graph.capture_on(&other, || other.wait_event(event));
+            assert_eq!(refused.unwrap_err().kind(), ErrorKind::Capture);
+        }
+        let mut graph = Graph::new();
+        let captured = graph.capture_on(&other, || {
+            other.wait_event(&never)?;
+            other.wait_stream(&nothing)?;
+            other.wait_stream(&other)?;
+            other.fill(&words, 5)
+        });
+        captured.unwrap();
+        other.replay(&graph).unwrap();
+        assert_eq!(other.to_vec(&words).unwrap(), [5; 64]);
+    });
+}

@@ -14,7 +14,7 @@ use support::books::check_books;
 use support::deadline::Deadline;
 use support::entry::Entry;
 use support::kernels::chosen as kernel;
-use support::slow::Slow;
+use support::slow::{GROUPS, Slow};
 use support::{TestRuntime, on_each_device};
 use vkaccel::memory::{empty_cache, memory_allocated, memory_reserved, set_memory_limit};
 use vkaccel::{
@@ -317,13 +317,19 @@ fn a_graph_whose_replay_was_lost_with_its_stream_is_replayed_on_others() {
 }
 
 /// Loses the device at the `n`-th call of a function in a graph's life; false if there was none.
-fn loses_at(test: &TestRuntime, function: &str, n: u64) -> bool {
+fn loses_at(test: &TestRuntime, function: &str, n: u64, steps: u32) -> bool {
     let (entry, mut runtime) = ruled(test);
     let bench = Bench::new();
     entry.fail(function, n, vk::Result::ERROR_DEVICE_LOST);
     let mut replays = 0;
     // Behind the last wait nobody has anything to call the driver for.
-    let outcome = bench.live(&mut replays).and(vkaccel::synchronize(0));
+    let outcome = bench.live(&mut replays).and_then(|()| {
+        // What is over at once is not waited for.
+        let slow = kernel("slow");
+        let data = bench.streams[0].uninit::<u32>(GROUPS)?;
+        bench.streams[0].launch(&slow, Grid::groups(GROUPS), (&data, steps))?;
+        vkaccel::synchronize(0)
+    });
     let place = format!("call {n} of {function}");
     let failed = entry.failed();
     entry.forget_rules();
@@ -360,6 +366,7 @@ fn loses_at(test: &TestRuntime, function: &str, n: u64) -> bool {
 fn a_device_may_be_lost_at_any_call_of_a_graphs_life() {
     on_each_device("a_device_may_be_lost_at_any_call", |test| {
         let _deadline = Deadline::new("losses", 300);
+        let steps = Slow::new(&Stream::new(0).unwrap()).steps / 2;
         for function in [
             "vkQueueSubmit",
             "vkGetSemaphoreCounterValue",
@@ -367,7 +374,7 @@ fn a_device_may_be_lost_at_any_call_of_a_graphs_life() {
         ] {
             // All of the first ones, and of those that look how far the device is, some.
             let mut n = 1;
-            while loses_at(test, function, n) {
+            while loses_at(test, function, n, steps) {
                 n += 1 + n / 8;
             }
             assert!(n > 1, "{function} was not called");

@@ -2,6 +2,7 @@
 //! its stream, the pacer.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use super::callback::{self, Callback};
@@ -33,6 +34,8 @@ pub(crate) struct ExecDevice {
     /// What kept the last work of a dropped stream from running, until somebody is told.
     failure: Mutex<Option<Error>>,
     pub(super) captures: Captures,
+    /// How many threads of our own may be about to let go of what finished work kept.
+    letting_go: AtomicUsize,
     /// Memory that stands in for buffers of no bytes; made on first use.
     stand_in: Mutex<Option<Arc<Segment>>>,
     timestamps: Arc<Timestamps>,
@@ -107,6 +110,7 @@ impl ExecDevice {
             streams: Mutex::new(Vec::new()),
             failure: Mutex::new(None),
             captures: Captures::default(),
+            letting_go: AtomicUsize::new(0),
             stand_in: Mutex::new(None),
             timestamps: Timestamps::new(device),
             device: Arc::clone(device),
@@ -228,7 +232,17 @@ impl ExecDevice {
             stream.let_go();
         }
         self.collect_orphans();
+        // What others have found finished is let go of, too.
+        while self.letting_go.load(Ordering::Acquire) > 0 {
+            std::thread::yield_now();
+        }
         self.failure.lock().take().map_or(Ok(()), Err)
+    }
+
+    /// Says that a thread of our own may let go of what finished work kept, until the result is dropped.
+    pub(super) fn begin_letting_go(&self) -> LettingGo<'_> {
+        self.letting_go.fetch_add(1, Ordering::AcqRel);
+        LettingGo(self)
     }
 
     /// The same for the program, which is told what the commands found wrong.
@@ -269,6 +283,16 @@ impl ExecDevice {
         // What callbacks wait for is reached, so that all of them run.
         self.pacer.stop();
         waited.and(self.synchronize())
+    }
+}
+
+/// See [`ExecDevice::begin_letting_go`].
+#[derive(Debug)]
+pub(super) struct LettingGo<'a>(&'a ExecDevice);
+
+impl Drop for LettingGo<'_> {
+    fn drop(&mut self) {
+        self.0.letting_go.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

@@ -127,7 +127,7 @@ impl StreamCore {
     pub(crate) fn call(&self, function: Box<dyn FnOnce() + Send>) -> Result<()> {
         let ticket = match self.mark()? {
             Mark::Queued(ticket) => ticket,
-            Mark::Captured(_) => {
+            Mark::Captured(_) | Mark::Nothing => {
                 return self.permit_on_captured("Stream::add_callback");
             }
         };
@@ -141,7 +141,8 @@ impl StreamCore {
     pub(crate) fn wait(&self, mark: &Mark) -> Result<()> {
         match mark {
             Mark::Captured(mark) => self.wait_captured(mark),
-            Mark::Queued(ticket) if ticket.leads_nowhere() => Ok(()),
+            Mark::Nothing => Ok(()),
+            // Whether it is reached by now is chance, and a graph must not depend on that.
             Mark::Queued(ticket) => match self.capture() {
                 Some(capture) => Err(capture.fails_by_outside(self.id())),
                 None => self.wait_queued(ticket),

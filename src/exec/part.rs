@@ -19,6 +19,8 @@ pub(super) struct Part {
 /// A point of a stream: a ticket, or a place in a capture.
 #[derive(Clone, Debug)]
 pub(crate) enum Mark {
+    /// Of a stream that nothing was ever put on.
+    Nothing,
     Queued(Ticket),
     Captured(CapturedMark),
 }
@@ -43,7 +45,7 @@ impl CapturedMark {
 impl Mark {
     /// Whether nothing leads to it.
     pub(crate) fn leads_nowhere(&self) -> bool {
-        matches!(self, Self::Queued(ticket) if ticket.leads_nowhere())
+        matches!(self, Self::Nothing)
     }
 
     /// The ticket.
@@ -52,7 +54,9 @@ impl Mark {
     ///
     /// `Capture` for a point of a capture: it is reached at each replay anew.
     pub(crate) fn ticket(&self) -> Result<&Ticket> {
+        static NOTHING: Ticket = Ticket::REACHED;
         match self {
+            Self::Nothing => Ok(&NOTHING),
             Self::Queued(ticket) => Ok(ticket),
             Self::Captured(_) => Err(Error::new(
                 ErrorKind::Capture,

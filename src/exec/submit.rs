@@ -46,6 +46,7 @@ impl StreamCore {
     ///
     /// False if something is left that can be tried again.
     pub(super) fn pace(&self) -> bool {
+        let _letting_go = self.exec.begin_letting_go();
         let is_left = self.locked(|state, finished| {
             let submitted = self.submit_locked(state, finished, Seal::Pacer);
             let is_left = submitted.is_err() && !state.sealed.is_empty();

@@ -189,11 +189,6 @@ impl Ticket {
         }
     }
 
-    /// Whether nothing leads to it.
-    pub(crate) fn leads_nowhere(&self) -> bool {
-        self.0.is_none()
-    }
-
     /// Whether it is reached; submits what leads to it, and waits for nothing.
     pub(crate) fn is_reached(&self) -> Result<bool> {
         let Some(point) = &self.0 else {

@@ -10,7 +10,7 @@ use super::guard::StreamGuard;
 use super::{Opened, Runtime, Slot};
 use crate::device::{Device, DeviceArg};
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::{Mark, StreamCore, Ticket};
+use crate::exec::{Mark, StreamCore};
 use crate::mem::Home;
 
 /// An in-order sequence of commands on a device. A handle: clones are the same stream.
@@ -321,7 +321,7 @@ impl Stream {
     /// A point behind all commands so far.
     pub(super) fn mark(&self) -> Result<Mark> {
         let core = self.existing()?;
-        core.map_or(Ok(Mark::Queued(Ticket::REACHED)), |core| core.mark())
+        core.map_or(Ok(Mark::Nothing), |core| core.mark())
     }
 
     /// Has all commands to come wait for a point of a stream of the same device.

@@ -32,6 +32,12 @@ pub enum Command {
         from: Place,
         to: Place,
     },
+    /// Copies rows that lie apart: their number, their length, and how far they are apart.
+    Rows {
+        from: Place,
+        to: Place,
+        shape: [usize; 3],
+    },
     /// Copies through memory that is there for this alone.
     Through {
         from: Place,
@@ -102,7 +108,10 @@ impl Command {
             }
             5 => {
                 let [from, to] = equally_long(random, blocks, [other, block]);
-                Self::Through { from, to }
+                match rows(random, &from, &to) {
+                    Some(shape) => Self::Rows { from, to, shape },
+                    None => Self::Through { from, to },
+                }
             }
             6 | 7 => Self::Affine {
                 to: words,
@@ -133,9 +142,10 @@ impl Command {
 
     pub fn reads(&self) -> Option<&Place> {
         match self {
-            Self::Copy { from, .. } | Self::Through { from, .. } | Self::Map { from, .. } => {
-                Some(from)
-            }
+            Self::Copy { from, .. }
+            | Self::Rows { from, .. }
+            | Self::Through { from, .. }
+            | Self::Map { from, .. } => Some(from),
             _ => None,
         }
     }
@@ -146,6 +156,7 @@ impl Command {
             | Self::FillWords { to, .. }
             | Self::Write { to, .. }
             | Self::Copy { to, .. }
+            | Self::Rows { to, .. }
             | Self::Through { to, .. }
             | Self::Affine { to, .. }
             | Self::Indirect { to, .. }
@@ -184,6 +195,17 @@ impl Command {
             Self::Copy { from, to } => {
                 let (from, to) = (blocks[from.block].view(from), blocks[to.block].view(to));
                 stream.copy(from, to)
+            }
+            Self::Rows {
+                from,
+                to,
+                shape: [count, len, stride],
+            } => {
+                let [from, to] = [from, to].map(|place| {
+                    let view = blocks[place.block].view(place);
+                    view.rows(*count, *len, *stride).unwrap()
+                });
+                stream.copy_rows(from, to)
             }
             Self::Through { from, to } => {
                 let temporary = stream.uninit::<u8>(to.bytes.len()).unwrap();
@@ -244,6 +266,17 @@ impl Command {
                 let data = blocks[from.block].model(from).to_vec();
                 blocks[to.block].model(to).copy_from_slice(&data);
             }
+            Self::Rows {
+                from,
+                to,
+                shape: [count, len, stride],
+            } => {
+                let data = blocks[from.block].model(from).to_vec();
+                let to = blocks[to.block].model(to);
+                for at in (0..*count).map(|row| row * stride) {
+                    to[at..at + len].copy_from_slice(&data[at..at + len]);
+                }
+            }
             Self::Affine { to, numbers, .. } | Self::Indirect { to, numbers, .. } => {
                 change(blocks, to, |word| affine(word, *numbers));
             }
@@ -288,6 +321,17 @@ fn equally_long(random: &mut Random, blocks: &[Block], of: [usize; 2]) -> [Place
         block: of[which],
         bytes: bytes[which].start..bytes[which].start + len,
     })
+}
+
+/// Rows in two places, if these have nothing in common: their number, length and distance.
+fn rows(random: &mut Random, from: &Place, to: &Place) -> Option<[usize; 3]> {
+    let overlap = from.bytes.start < to.bytes.end && to.bytes.start < from.bytes.end;
+    if from.block == to.block && overlap {
+        return None;
+    }
+    let stride = 1 + random.below(from.bytes.len());
+    let len = 1 + random.below(stride);
+    Some([(from.bytes.len() - len) / stride + 1, len, stride])
 }
 
 /// Whole regions of two blocks, or of one, that have nothing in common; if there happen to be some.

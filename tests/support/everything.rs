@@ -103,6 +103,7 @@ pub fn on_objects(all: &mut Everything) -> Vec<Call> {
     } = all;
     let (stream, data, generator) = (&*stream, &*data, &*generator);
     let view = || data.view(..4).unwrap();
+    let rows = || data.rows(2, 4, 8).unwrap();
     let state = RngState::from_parts(1, 0);
     calls![
         "Buffer::fill" => data.fill(1),
@@ -134,6 +135,10 @@ pub fn on_objects(all: &mut Everything) -> Vec<Call> {
         "Stream::copy" => stream.copy(view(), data.view(4..8).unwrap()),
         "Stream::launch" => stream.launch(kernel, Grid::groups(1), (data, 1)),
         "Stream::launch_indirect" => stream.launch_indirect(kernel, view(), (data, 1)),
+        "Stream::copy_rows" => stream.copy_rows(rows(), rows()),
+        "Stream::write_rows" => stream.write_rows(rows(), &[1; 8]),
+        "Stream::read_rows" => stream.read_rows(rows(), &mut [1; 8]),
+        "Stream::read_rows_async" => stream.read_rows_async(rows()),
         "Stream::query" => stream.query(),
         "Stream::flush" => stream.flush(),
         "Stream::synchronize" => stream.synchronize(),
@@ -177,6 +182,7 @@ pub fn on_objects(all: &mut Everything) -> Vec<Call> {
         "Generator::set_offset" => generator.set_offset(4),
         "Generator::fill_bits" => generator.fill_bits(data),
         "Generator::fill_integers" => generator.fill_integers(data, 0..9),
+        "Generator::fill_bernoulli" => generator.fill_bernoulli(data, 0.5),
         "Stream::fill_bits" => stream.fill_bits(generator, data),
     ]
 }
@@ -198,6 +204,7 @@ pub fn of_the_process() -> Vec<Call> {
         "Stream::new" => Stream::new(0),
         "Stream::with_priority" => Stream::with_priority(0, 1),
         "Event::record" => Event::new().record(None),
+        "Graph::capture" => Graph::new().capture(|| Ok(())),
         "MemPool::new" => MemPool::new(0),
         "Generator::new" => Generator::new(1, 0),
         "Generator::default_of" => Generator::default_of(0),

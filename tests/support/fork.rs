@@ -97,7 +97,7 @@ fn wait_for(process: c_int) -> Option<c_int> {
 /// Without a validation layer, whose end in a forked child waits for threads that are not there.
 pub fn in_own_process(test: &TestRuntime, name: &str) {
     let child = test.child(name, "child").without_validation();
-    child.within(120).succeed();
+    child.within(300).succeed();
 }
 
 /// The work of parent and child, in runtimes of their own: every word times eleven.
