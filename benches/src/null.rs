@@ -40,8 +40,8 @@ pub fn load() -> Result<(), String> {
     let path = std::env::var(VARIABLE).unwrap_or_else(|_| LIBRARY.to_owned());
     let found = find(&path).ok_or_else(|| {
         format!(
-            "{path} is no Vulkan driver; install chromium-common, or name its libVkICD_mock_icd.so \
-             in {VARIABLE}"
+            "{path} is no Vulkan driver; `scripts/setup --for bench` gets one, and `scripts/env` \
+             names it in {VARIABLE}"
         )
     })?;
     DRIVER.get_or_init(|| found);
