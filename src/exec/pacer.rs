@@ -165,6 +165,8 @@ fn pace(watched: impl Iterator<Item = Weak<StreamCore>>) -> Option<Vec<Weak<Stre
     // An error is kept by the device or the stream and meets its next user.
     for stream in watched {
         let paced = || match stream.upgrade() {
+            // Somebody else has submitted it: no reason to wait for the driver.
+            Some(core) if core.is_settled() => Some(true),
             Some(core) if !core.is_lane_dry(Duration::ZERO) => None,
             Some(core) => Some(core.pace()),
             None => Some(true),

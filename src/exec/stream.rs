@@ -93,7 +93,7 @@ impl State {
     }
 
     /// Whether anything waits for its submission.
-    fn has_waiting(&self) -> bool {
+    pub(super) fn has_waiting(&self) -> bool {
         self.open.is_some() || !self.sealed.is_empty()
     }
 

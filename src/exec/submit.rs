@@ -7,7 +7,7 @@ use super::recording::Finished;
 use super::stream::{InFlight, State, StreamCore};
 use crate::error::Result;
 
-/// The most recordings of a stream in flight before it waits for the oldest.
+/// The most recordings of a stream in flight before it waits for the older half of them.
 pub(super) const IN_FLIGHT_MAX: usize = 64;
 
 /// Why a recording is sealed.
@@ -55,6 +55,13 @@ impl StreamCore {
         });
         self.exec.collect_orphans();
         !is_left
+    }
+
+    /// Whether nothing waits for its submission, so that the pacer may forget it until something does.
+    pub(super) fn is_settled(&self) -> bool {
+        let mut state = self.state.lock();
+        state.is_watched = state.has_waiting();
+        !state.is_watched
     }
 
     /// Whether all that was submitted to its lane has finished, or does so in this time.
@@ -118,10 +125,11 @@ impl StreamCore {
     fn submit_ended(&self, state: &mut State, finished: &mut Finished) -> Result<()> {
         self.submit_sealed(state)?;
         if state.in_flight.len() > IN_FLIGHT_MAX
-            && let Some(oldest) = state.in_flight.front()
+            && let Some(work) = state.in_flight.get(IN_FLIGHT_MAX / 2)
         {
+            // Waiting for the oldest alone, the stream would wait again each time.
             self.exec.device().counts().host_waits_in_flight.add(1);
-            self.lane.wait(oldest.value, None)?;
+            self.lane.wait(work.value, None)?;
         }
         self.retire(state, finished);
         Ok(())
