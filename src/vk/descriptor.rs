@@ -33,7 +33,7 @@ pub(crate) struct DescriptorRange<'a> {
 
 /// With more sets than this, all are given back when their commands have finished: their memory may be
 /// new each time.
-const KEPT_MAX: usize = 512;
+const KEPT_MAX: usize = 1024;
 /// How many writes go to the driver at once.
 const WRITES_MAX: usize = 8;
 /// How much one pool holds; a larger set gets a pool of its own size.

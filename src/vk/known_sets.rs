@@ -17,7 +17,7 @@ pub(super) struct KnownSets {
 const WAYS: usize = 4;
 /// The fewest places that there are once there are any, and the most.
 const PLACES_MIN: usize = 16;
-const PLACES_MAX: usize = 1024;
+const PLACES_MAX: usize = 2048;
 
 /// The sets of a launch that has been.
 #[derive(Clone, Copy, Debug, Default)]
