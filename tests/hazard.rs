@@ -460,3 +460,23 @@ fn memory_that_changes_hands_among_independent_launches_is_not_used_twice_at_onc
         }
     });
 }
+
+#[test]
+fn independent_launches_may_each_take_a_buffer_of_no_bytes() {
+    on_each_device("independent_launches_may_each_take", |_| {
+        let stream = Stream::new(0).unwrap();
+        let kernel = kernel("affine_map");
+        let none = stream.zeroed::<u32>(0).unwrap();
+        let other = stream.zeroed::<u32>(0).unwrap();
+        let to = stream.zeroed::<u32>(64).unwrap();
+        stream
+            .concurrent(|| {
+                for empty in [&none, &other, &none] {
+                    stream.launch(&kernel, Grid::elements(1), (empty, empty, 1, 1, 0))?;
+                }
+                stream.launch(&kernel, Grid::elements(1), (&none, &to, 3, 2, 0))
+            })
+            .unwrap();
+        stream.synchronize().unwrap();
+    });
+}

@@ -79,9 +79,9 @@ impl StreamCore {
         }
     }
 
-    /// Memory was taken for the stream: it may have been dropped in an open scope, whose launches so
-    /// far may still use it, so that those to come are ordered behind them.
-    pub(crate) fn memory_was_taken(&self) {
+    /// Orders launches to come in an open scope behind those so far: they use memory that the program
+    /// doesn't know to be shared, as that of a buffer which was dropped in the scope.
+    pub(crate) fn split_scope(&self) {
         if self.has_scope.load(Ordering::Relaxed) {
             let mut state = self.state.lock();
             state.planner.split_scope();

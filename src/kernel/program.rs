@@ -172,6 +172,8 @@ impl Program {
             false => None,
         };
         if let Some(segment) = &stand_in {
+            // All buffers of no bytes share it.
+            stream.split_scope();
             let all = segment.size_bytes();
             uses.push(Use::read_write(segment.id(), 0, all, Stages::COMPUTE));
         }

@@ -185,7 +185,7 @@ impl DeviceMemory {
             let gone = memory.leaving.ended();
             match memory.step(&mut request, capture.is_some(), site)? {
                 Outcome::Block(found, segment) => {
-                    stream.memory_was_taken();
+                    stream.split_scope();
                     let replays = request.pool().and_then(|pool| memory.replays_in(pool));
                     return finish(home, found, segment, capture.as_deref(), replays);
                 }

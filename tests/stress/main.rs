@@ -11,15 +11,19 @@
 
 mod block;
 mod command;
+#[path = "../support/race/mod.rs"]
+mod race;
 #[path = "../support/mod.rs"]
 mod support;
 mod world;
 
 use std::sync::mpsc::channel;
 
+use race::Log;
+use support::entry::Entry;
 use support::on_each_device;
 use support::seeds::for_seeds;
-use vkaccel::Stream;
+use vkaccel::{Buffer, Stream};
 use world::World;
 
 /// How many threads there are, and what each does.
@@ -31,13 +35,18 @@ fn whatever_threads_do_at_once_every_byte_is_what_the_calls_say() {
     const NAME: &str = "whatever_threads_do_at_once";
     on_each_device(NAME, |test| {
         for_seeds(NAME, 3, |seed| {
+            let entry = Entry::new().unwrap();
+            let log = Log::install(&entry);
+            let own = test.another(entry.builder());
+            // The thread that opens the device is the one whose entry it is.
+            drop(Buffer::<u32>::zeroed(1).unwrap());
             let shared = Stream::new(0).unwrap();
             // Each thread hands memory to the next one.
             let (senders, receivers): (Vec<_>, Vec<_>) = (0..THREADS).map(|_| channel()).unzip();
             let next = senders.into_iter().cycle().skip(1);
             std::thread::scope(|scope| {
                 for (thread, (next, previous)) in next.zip(receivers).enumerate() {
-                    let (shared, runtime) = (shared.clone(), test.runtime().clone());
+                    let (shared, runtime) = (shared.clone(), own.runtime().clone());
                     scope.spawn(move || {
                         let _entered = runtime.enter();
                         let seed = seed * THREADS as u64 + thread as u64;
@@ -45,9 +54,11 @@ fn whatever_threads_do_at_once_every_byte_is_what_the_calls_say() {
                     });
                 }
             });
+            let did = own.runtime().counters();
+            let all = [did.launches, did.transfers, did.replays, did.callbacks];
+            assert!(all.iter().all(|&count| count > 0), "{did:?}");
+            drop((shared, own));
+            log.check();
         });
-        let did = test.runtime().counters();
-        let all = [did.launches, did.transfers, did.replays, did.callbacks];
-        assert!(all.iter().all(|&count| count > 0), "{did:?}");
     });
 }
