@@ -39,12 +39,16 @@ forget_other_shaderc() {
 }
 
 # Sorts the integration tests by whether they want a device: those that do use the tests' support module, or are tests
-# of the command line. Leaves options of cargo in `device_tests`, `pure_tests` and, for those of the former whose kernels
-# take buffers by address where that is asked for, `choosing_tests`; what shows that layers are awake is in none.
+# of the command line. Leaves options of cargo in `device_tests` and `pure_tests`; of the former also those whose kernels
+# take buffers by address where that is asked for, in `choosing_tests`; those that want two devices, in `pair_tests`; and
+# those that know which features there are, with the one that does everything at once, in `featured_tests`. What shows that
+# layers are awake is in none.
 find_tests() {
     local file name
     device_tests=()
     choosing_tests=()
+    pair_tests=()
+    featured_tests=(--test stress)
     pure_tests=()
     for file in tests/*.rs tests/*/main.rs cli/tests/*.rs cli/tests/*/main.rs tools/*/tests/*.rs; do
         [[ -f $file && $file != tests/canary.rs && $file != tests/broken/* ]] || continue
@@ -55,6 +59,8 @@ find_tests() {
             [[ $file != cli/* ]] && grep -q '^mod support;' "$file"; then
             device_tests+=(--test "$name")
             ! grep -q '^use support::kernels::.*\bchosen\b' "$file" || choosing_tests+=(--test "$name")
+            ! grep -q 'there are not two devices\|both drivers are needed' "$file" || pair_tests+=(--test "$name")
+            [[ $file == cli/* ]] || ! grep -q 'feature = "' "$file" || featured_tests+=(--test "$name")
         else
             pure_tests+=(--test "$name")
         fi
