@@ -137,6 +137,42 @@ fn a_panic_in_a_callback_is_told_to_the_next_user_of_its_stream_once() {
     });
 }
 
+/// What panics when it is dropped, and so on.
+struct Panics(u32);
+
+impl Drop for Panics {
+    fn drop(&mut self) {
+        match self.0 {
+            0 => panic!("on purpose"),
+            left => std::panic::panic_any(Panics(left - 1)),
+        }
+    }
+}
+
+#[test]
+fn no_panic_of_a_callback_holds_others_up_whatever_it_leaves() {
+    on_each_device("no_panic_of_a_callback", |_| {
+        let other = Stream::new(0).unwrap();
+        let slow = Slow::new(&other);
+        for round in 0..4 {
+            let stream = Stream::new(0).unwrap();
+            slow.launch(&stream);
+            let panics = move || std::panic::panic_any(Panics(round / 2));
+            stream.add_callback(panics).unwrap();
+            // Its stream may be gone by then, so that nobody is told.
+            if round % 2 == 0 {
+                drop(stream);
+            }
+            slow.launch(&other);
+            let (sender, receiver) = channel();
+            other
+                .add_callback(move || sender.send(()).unwrap())
+                .unwrap();
+            assert_eq!(receiver.recv_timeout(SOON), Ok(()));
+        }
+    });
+}
+
 #[test]
 fn shutting_down_waits_for_callbacks() {
     on_each_device("shutting_down_waits_for_callbacks", |test| {

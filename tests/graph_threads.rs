@@ -5,9 +5,9 @@
 
 mod support;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Barrier};
 
 use support::deadline::Deadline;
 use support::entry::Entry;
@@ -324,6 +324,111 @@ fn commands_that_others_put_on_a_captured_stream_are_captured_run_or_refused() {
         // Each launch was captured and replayed once, or run.
         assert_eq!(replayed.load(Ordering::Relaxed), 40);
         assert_eq!(stream.to_vec(&words).unwrap(), [taken.into_inner()]);
+    });
+}
+
+/// Runs `f` over and over while another thread begins and ends captures of a stream.
+fn while_it_is_captured(stream: &Stream, captures: u32, mut f: impl FnMut()) {
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..captures {
+                let mut graph = Graph::builder()
+                    .capture_error_mode(CaptureErrorMode::Relaxed)
+                    .build();
+                graph.capture_begin_on(stream).unwrap();
+                // A callback may have been refused.
+                let _ = graph.capture_end();
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+        while !is_over.load(Ordering::Relaxed) {
+            f();
+        }
+    });
+}
+
+#[test]
+fn events_and_callbacks_for_a_stream_that_another_thread_captures_are_taken_or_refused() {
+    on_each_device("events_and_callbacks_for_a_stream", |_| {
+        let _deadline = Deadline::new("callbacks beside captures", 120);
+        let stream = Stream::new(0).unwrap();
+        stream.zeroed::<u32>(1).unwrap();
+        let (sender, receiver) = channel();
+        let mut taken = 0;
+        while_it_is_captured(&stream, 3000, || {
+            if let Err(error) = stream.record_event() {
+                assert_eq!(error.kind(), ErrorKind::Capture, "{error}");
+            }
+            let sender = sender.clone();
+            match stream.add_callback(move || sender.send(()).unwrap()) {
+                Ok(()) => taken += 1,
+                Err(error) => assert!(
+                    [ErrorKind::Capture, ErrorKind::NotPermitted].contains(&error.kind()),
+                    "{error}"
+                ),
+            }
+        });
+        drop(sender);
+        // It ends with the last callback that was neither run nor dropped.
+        assert_eq!(receiver.into_iter().count(), taken);
+    });
+}
+
+/// A fill that finds the capture begun since it drew its numbers would give the same ones at each replay.
+#[test]
+fn a_fill_for_a_stream_that_another_thread_captures_is_drawn_anew_at_each_replay() {
+    on_each_device("a_fill_for_a_stream_that_another", |_| {
+        let _deadline = Deadline::new("fills beside captures", 120);
+        let stream = Stream::new(0).unwrap();
+        let data = stream.zeroed::<u32>(64).unwrap();
+        let generator = Generator::new(1, 0).unwrap();
+        let (go, done) = (Barrier::new(2), Barrier::new(2));
+        let is_begun = AtomicBool::new(false);
+        let mut random = Random::new(1);
+        let mut repeated = 0;
+        let mut captures = || {
+            for _ in 0..400 {
+                stream.fill(&data, 0).unwrap();
+                stream.synchronize().unwrap();
+                is_begun.store(false, Ordering::Relaxed);
+                go.wait();
+                for _ in 0..random.below(2000) {
+                    core::hint::spin_loop();
+                }
+                let mut graph = Graph::builder()
+                    .capture_error_mode(CaptureErrorMode::Relaxed)
+                    .build();
+                graph.capture_begin_on(&stream).unwrap();
+                is_begun.store(true, Ordering::Relaxed);
+                done.wait();
+                graph.capture_end().unwrap();
+                let replayed = [(); 2].map(|()| {
+                    stream.fill(&data, 0).unwrap();
+                    stream.replay(&graph).unwrap();
+                    stream.to_vec(&data).unwrap()
+                });
+                // There are no fills in it, or new numbers.
+                let [first, second] = replayed;
+                repeated += u32::from(first == second && first != [0; 64]);
+            }
+        };
+        let fills = || {
+            for _ in 0..400 {
+                go.wait();
+                while !is_begun.load(Ordering::Relaxed) {
+                    if let Err(error) = stream.fill_bits(&generator, &data) {
+                        assert_eq!(error.kind(), ErrorKind::Capture, "{error}");
+                    }
+                }
+                done.wait();
+            }
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(fills);
+            captures();
+        });
+        assert_eq!(repeated, 0);
     });
 }
 

@@ -367,12 +367,17 @@ impl Stream {
             let Some(state) = states.range(offset, RngState::LEN_BYTES as u64) else {
                 return Ok(());
             };
-            return fill.launch_from_memory(&program, &core, range, first, state);
+            return fill.launch_from_memory(&program, &core, range, first, state, Some(&capture));
         }
         let program = opened.random.program(&opened.device, fill.kernel)?;
         // Last, so that a fill that can't be made takes no draws.
-        let state = generator.state.take(draws)?;
-        fill.launch(&program, &core, range, &state)
+        let taken = generator.state.take(draws)?;
+        let launched = fill.launch(&program, &core, range, &taken.before);
+        if launched.is_err() {
+            // What others have taken since stays behind a gap.
+            let _ = generator.state.give_back(taken);
+        }
+        launched
     }
 }
 

@@ -55,7 +55,7 @@ impl InMemory {
             return;
         };
         fill.check(range).unwrap();
-        fill.launch_from_memory(&program.unwrap(), &core, range, first_draw, state)
+        fill.launch_from_memory(&program.unwrap(), &core, range, first_draw, state, None)
             .unwrap();
     }
 }

@@ -71,8 +71,7 @@ impl Callback {
 
     /// Drops it.
     pub(super) fn give_up(self) {
-        // What the function has captured may panic when it is dropped.
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(self)));
+        let_go(self);
     }
 
     /// Runs it; a panic becomes an error of its stream.
@@ -83,20 +82,29 @@ impl Callback {
         INSIDE.set(true);
         let panicked = catch_unwind(AssertUnwindSafe(function));
         INSIDE.set(false);
+        let panicked = panicked.map_err(|payload| {
+            let text = message(&*payload);
+            let_go(payload);
+            text
+        });
         let Some(stream) = stream.upgrade() else {
             return;
         };
         stream.exec.device().counts().callbacks.add(1);
-        if let Err(payload) = panicked {
-            let text = message(&*payload);
-            // Its drop may panic too.
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(payload)));
+        if let Err(text) = panicked {
             stream.blame(Error::new(
                 ErrorKind::CallbackPanicked,
                 format!("a host callback of this stream panicked: {text}"),
             ));
         }
     }
+}
+
+/// Drops what is the program's, and may panic then; so may what that panic leaves, and so on, which is
+/// forgotten.
+fn let_go<T>(thing: T) {
+    let dropped = catch_unwind(AssertUnwindSafe(|| drop(thing)));
+    dropped.unwrap_or_else(core::mem::forget);
 }
 
 /// What a panic says.

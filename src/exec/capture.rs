@@ -159,8 +159,13 @@ impl Capture {
     }
 
     /// A point behind all commands of a branch so far.
-    pub(super) fn mark(self: &Arc<Self>, branch: usize) -> CapturedMark {
-        CapturedMark::new(self, self.state.lock().branches.clock(branch).clone())
+    pub(super) fn mark(self: &Arc<Self>, branch: usize) -> Result<CapturedMark> {
+        let state = self.state.lock();
+        state.check()?;
+        Ok(CapturedMark::new(
+            self,
+            state.branches.clock(branch).clone(),
+        ))
     }
 
     /// Keeps the commands of one call, all or none.

@@ -88,7 +88,7 @@ impl StreamCore {
     /// A point behind all commands so far, and before all that come.
     pub(crate) fn mark(&self) -> Result<Mark> {
         self.change(|state, finished| match &state.part {
-            Some(part) => Ok(Mark::Captured(part.capture.mark(part.branch))),
+            Some(part) => part.capture.mark(part.branch).map(Mark::Captured),
             None => self.mark_locked(state, finished).map(Mark::Queued),
         })
     }
@@ -125,10 +125,13 @@ impl StreamCore {
     /// Runs a function on the pacer's thread once all commands so far have finished.
     #[track_caller]
     pub(crate) fn call(&self, function: Box<dyn FnOnce() + Send>) -> Result<()> {
-        let ticket = match self.mark()? {
-            Mark::Queued(ticket) => ticket,
-            Mark::Captured(_) | Mark::Nothing => {
-                return self.permit_on_captured("Stream::add_callback");
+        let ticket = loop {
+            match self.mark()? {
+                Mark::Queued(ticket) => break ticket,
+                // Where another thread has ended the capture since, there is a point of the stream.
+                Mark::Captured(_) | Mark::Nothing => {
+                    self.permit_on_captured("Stream::add_callback")?;
+                }
             }
         };
         self.exec.call(Callback::new(self, ticket, function));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::capture::Capture;
 use super::node::Node;
 use super::recording::{Outcome, Recording, Retained};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::vk::command::{DescriptorRange, Groups, Region};
 use crate::vk::{Pipeline, Segment};
 
@@ -36,6 +36,20 @@ impl Sink<'_> {
         match self {
             Self::Queued(_) => None,
             Self::Captured(_, capture) => Some(capture),
+        }
+    }
+
+    /// The check of commands that depend on being part of this capture, or of none.
+    ///
+    /// # Errors
+    ///
+    /// `Capture` where another thread has begun or ended one since it was looked for.
+    pub(crate) fn check_is_for(&self, capture: Option<&Arc<Capture>>) -> Result<()> {
+        match (self.capture(), capture) {
+            (None, None) => Ok(()),
+            (Some(of), Some(capture)) if Arc::ptr_eq(of, capture) => Ok(()),
+            (Some(_), None) => Err(changed_meanwhile("begun to capture the stream", "begin")),
+            (_, Some(_)) => Err(changed_meanwhile("ended the capture of the stream", "end")),
         }
     }
 
@@ -102,6 +116,16 @@ impl Sink<'_> {
             }
         }
     }
+}
+
+#[cold]
+fn changed_meanwhile(done: &str, it: &str) -> Error {
+    Error::new(
+        ErrorKind::Capture,
+        format!(
+            "another thread has {done} while this thread put a call on it; let the capture {it} before or behind"
+        ),
+    )
 }
 
 /// What is recorded where nothing is: for steps without a command.

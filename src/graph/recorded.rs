@@ -197,7 +197,7 @@ impl<'a> Drawn<'a> {
             taken: Vec::with_capacity(draws.len()),
         };
         for one in draws {
-            let taken = one.generator.take_for_now(one.count)?;
+            let taken = one.generator.take(one.count)?;
             drawn.bytes.extend(taken.before.in_memory());
             drawn.taken.push((one, taken));
         }

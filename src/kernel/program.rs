@@ -87,6 +87,17 @@ impl Program {
 
     /// Checks and records one launch on a stream of the program's device.
     pub(crate) fn launch(&self, stream: &StreamCore, grid: Grid, args: &[Arg<'_>]) -> Result<()> {
+        self.launch_if(stream, grid, args, |_| Ok(()))
+    }
+
+    /// The same if where the launch goes passes a check.
+    pub(crate) fn launch_if(
+        &self,
+        stream: &StreamCore,
+        grid: Grid,
+        args: &[Arg<'_>],
+        check: impl Fn(&Sink<'_>) -> Result<()>,
+    ) -> Result<()> {
         with_scratch(|scratch| {
             let stand_in = self.prepare(stream, grid, args, scratch)?;
             let Scratch { plan, uses } = scratch;
@@ -95,6 +106,7 @@ impl Program {
             }
             let groups = Groups::Counts(plan.groups);
             let recorded = stream.record_launch(uses, |sink| {
+                check(sink)?;
                 self.record(sink, groups, plan, args, stand_in.as_ref())
             });
             note_uses(stream, plan, args, &recorded);
@@ -117,19 +129,24 @@ impl Program {
             let Scratch { plan, uses } = scratch;
             let check = indirect.check(&self.name, counts)?;
             uses.push(check.use_behind());
-            let is_captured = stream.is_captured();
+            let capture = stream.capture();
+            let is_captured = capture.is_some();
             if !is_captured {
                 uses.push(check.use_by_host());
             }
             let step = |step: Step| {
                 let (check, plan, stand_in) = (&check, &*plan, stand_in.as_ref());
-                Some(move |sink: &mut Sink<'_>| match step {
-                    Step::Clear => {
-                        check.clear(sink);
-                        Ok(())
+                let capture = capture.as_ref();
+                Some(move |sink: &mut Sink<'_>| {
+                    sink.check_is_for(capture)?;
+                    match step {
+                        Step::Clear => {
+                            check.clear(sink);
+                            Ok(())
+                        }
+                        Step::Check => check.record(sink),
+                        Step::Launch => self.record(sink, check.groups(), plan, args, stand_in),
                     }
-                    Step::Check => check.record(sink),
-                    Step::Launch => self.record(sink, check.groups(), plan, args, stand_in),
                 })
             };
             let (before, around) = ([check.use_before()], check.uses());

@@ -149,12 +149,14 @@ impl Block {
         }
     }
 
-    /// Has the graph that a stream is captured for keep the memory.
+    /// Has the graph that a stream is captured for keep the memory; where the capture has ended since, does as
+    /// [`record_stream`](Self::record_stream).
     pub(crate) fn keep_for_graph(&self, stream: &StreamCore) -> Result<()> {
         let kept = stream.record(&[], |sink| {
             self.captured_in(sink);
             Ok(())
         });
+        self.used_in(stream, &kept);
         kept.map(drop)
     }
 

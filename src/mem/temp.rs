@@ -9,7 +9,7 @@ use super::ring::CHUNK_MAX;
 use super::staging::{Piece, Staging};
 use super::transfer::Rows;
 use crate::device::plan::MemoryRole;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::exec::{Sink, StreamCore};
 use crate::vk::Segment;
 
@@ -117,17 +117,5 @@ impl Temp {
 ///
 /// `Capture` where one has begun since it was looked for.
 pub(super) fn is_not_captured(sink: &mut Sink<'_>) -> Result<()> {
-    match sink.capture() {
-        None => Ok(()),
-        Some(_) => Err(begun_meanwhile()),
-    }
-}
-
-#[cold]
-fn begun_meanwhile() -> Error {
-    Error::new(
-        ErrorKind::Capture,
-        "another thread has begun to capture the stream while this thread put a copy on it; let the capture \
-         begin before or behind",
-    )
+    sink.check_is_for(None)
 }

@@ -1,6 +1,7 @@
 //! Fills: which shader makes the numbers, with what, over which memory, in which launches.
 
 use core::ops::RangeBounds;
+use std::sync::Arc;
 
 use super::element::{RandomFloat, RandomInteger, RandomTruth};
 use super::kernels::{FromMemory, Kernel};
@@ -8,7 +9,7 @@ use super::parameters::{Bernoulli, IntegerRange, Normal};
 use super::philox::{high, low};
 use super::state::RngState;
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::StreamCore;
+use crate::exec::{Capture, StreamCore};
 use crate::kernel::program::Program;
 use crate::kernel::value::{Memory, MemoryArg};
 use crate::kernel::{Arg, Grid};
@@ -152,6 +153,7 @@ impl Fill {
         state: &RngState,
     ) -> Result<()> {
         let start = Start {
+            capture: None,
             seed: state.seed(),
             block: state.offset() / 4,
             // The program does not look at it.
@@ -162,7 +164,7 @@ impl Fill {
 
     /// Fills such a range with the numbers from a state on that is in memory by the time that the
     /// launches run, as [`RngState::in_memory`] gives its bytes, and so many draws, a multiple of 4,
-    /// behind it.
+    /// behind it; for a capture, or for none.
     ///
     /// # Errors
     ///
@@ -174,9 +176,11 @@ impl Fill {
         range: Range<'_>,
         first_draw: u64,
         state: Range<'_>,
+        capture: Option<&Arc<Capture>>,
     ) -> Result<()> {
         let address = state.segment.address() + state.start;
         let start = Start {
+            capture,
             seed: 0,
             block: first_draw / 4,
             memory: MemoryArg::new(state.block, address, state.start, state.len, 8),
@@ -210,7 +214,8 @@ impl Fill {
                 Arg::memory(start.memory),
                 Arg::bytes(rest.as_slice()),
             ];
-            program.launch(stream, grid, &args)?;
+            // Numbers that were drawn once are none for replays.
+            program.launch_if(stream, grid, &args, |sink| sink.check_is_for(start.capture))?;
         }
         Ok(())
     }
@@ -257,6 +262,8 @@ impl Fill {
 
 /// Where the numbers of a fill start.
 struct Start<'a> {
+    /// The capture that the fill is for; none for one that runs once.
+    capture: Option<&'a Arc<Capture>>,
     seed: u64,
     /// The counter of the first block, or how far it is behind the one in memory.
     block: u64,

@@ -65,22 +65,13 @@ impl GeneratorState {
         self.0.lock().change(RngState::from_parts(seed, 0));
     }
 
-    /// Takes draws, rounded up to whole blocks, and gives the state before them. What several threads
-    /// take never overlaps.
+    /// Takes draws, rounded up to whole blocks, with the state before them. What several threads take never
+    /// overlaps. [`give_back`](Self::give_back) may undo it.
     ///
     /// # Errors
     ///
     /// `LimitExceeded` if so many are not left; then none is taken.
-    pub(crate) fn take(&self, draws: u64) -> Result<RngState> {
-        self.take_for_now(draws).map(|taken| taken.before)
-    }
-
-    /// Takes draws as [`take`](Self::take) does, which [`give_back`](Self::give_back) may undo.
-    ///
-    /// # Errors
-    ///
-    /// As [`take`](Self::take).
-    pub(crate) fn take_for_now(&self, draws: u64) -> Result<Taken> {
+    pub(crate) fn take(&self, draws: u64) -> Result<Taken> {
         let mut current = self.0.lock();
         let before = current.state;
         current.change(before.advanced(draws)?);
@@ -259,7 +250,7 @@ mod tests {
     fn what_threads_take_never_overlaps() {
         let generator = GeneratorState::new(1);
         let take = || -> Vec<u64> {
-            let taken = (0..1000).map(|_| generator.take(5).unwrap().offset());
+            let taken = (0..1000).map(|_| generator.take(5).unwrap().before.offset());
             taken.collect()
         };
         let mut all: Vec<u64> = std::thread::scope(|scope| {
@@ -280,7 +271,7 @@ mod tests {
         let take = |thread: u64| -> Vec<u64> {
             let mut kept = Vec::new();
             for round in 0..2000 {
-                let taken = generator.take_for_now(5).unwrap();
+                let taken = generator.take(5).unwrap();
                 let offset = taken.before.offset();
                 if !(thread + round).is_multiple_of(3) || !generator.give_back(taken) {
                     kept.push(offset);
@@ -316,7 +307,7 @@ mod tests {
         ];
         for change in changes {
             generator.seed(1);
-            let taken = generator.take_for_now(8).unwrap();
+            let taken = generator.take(8).unwrap();
             change();
             let changed = generator.get();
             assert!(!generator.give_back(taken));
@@ -327,11 +318,11 @@ mod tests {
     #[test]
     fn draws_are_given_back_from_the_last_on() {
         let generator = GeneratorState::new(1);
-        let [first, second] = [3, 9].map(|draws| generator.take_for_now(draws).unwrap());
+        let [first, second] = [3, 9].map(|draws| generator.take(draws).unwrap());
         assert_eq!(generator.get().offset(), 16);
         assert!(generator.give_back(second) && generator.give_back(first));
         assert_eq!(generator.get().offset(), 0);
-        let [first, second] = [3, 9].map(|draws| generator.take_for_now(draws).unwrap());
+        let [first, second] = [3, 9].map(|draws| generator.take(draws).unwrap());
         assert!(!generator.give_back(first) && generator.give_back(second));
         assert_eq!(generator.get().offset(), 4);
     }
