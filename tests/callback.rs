@@ -215,3 +215,42 @@ fn what_a_callback_holds_may_be_the_last_of_its_stream_and_device() {
         }
     });
 }
+
+/// What a callback that is forgotten holds would keep the device for ever.
+#[test]
+fn a_callback_that_meets_a_shutdown_runs_or_is_refused() {
+    on_each_device("a_callback_that_meets_a_shutdown", |test| {
+        let _deadline = Deadline::new("a_callback_that_meets_a_shutdown", 120);
+        for round in 0..60 {
+            let inner = test.another(support::builder().validation(false));
+            let stream = Stream::new(0).unwrap();
+            stream.zeroed::<u32>(1).unwrap();
+            stream.synchronize().unwrap();
+            let (sender, receiver) = channel();
+            let mut taken = 0;
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    let refused = loop {
+                        let (sender, held) = (sender.clone(), stream.clone());
+                        let told = move || {
+                            sender.send(()).unwrap();
+                            drop(held);
+                        };
+                        match stream.add_callback(told) {
+                            Ok(()) => taken += 1,
+                            Err(error) => break error,
+                        }
+                    };
+                    assert_eq!(refused.kind(), ErrorKind::ShutDown, "{refused}");
+                });
+                std::thread::sleep(Duration::from_micros(300 + 37 * round));
+                inner.runtime().shutdown().unwrap();
+            });
+            drop((stream, sender));
+            // It ends once none is left that was neither run nor dropped.
+            let ran = || receiver.recv_timeout(SOON);
+            assert!((0..taken).all(|_| ran() == Ok(())), "of {taken}");
+            assert_eq!(ran(), Err(RecvTimeoutError::Disconnected));
+        }
+    });
+}

@@ -185,8 +185,12 @@ impl ExecDevice {
     }
 
     /// Has the pacer run a callback.
-    pub(super) fn call(&self, callback: Callback) {
-        self.pacer.call(callback);
+    ///
+    /// # Errors
+    ///
+    /// `ShutDown` if it is shut down meanwhile.
+    pub(super) fn call(&self, callback: Callback) -> Result<()> {
+        self.pacer.call(callback)
     }
 
     /// Memory that stands in for buffers of no bytes.

@@ -134,8 +134,7 @@ impl StreamCore {
                 }
             }
         };
-        self.exec.call(Callback::new(self, ticket, function));
-        Ok(())
+        self.exec.call(Callback::new(self, ticket, function))
     }
 
     /// Has all commands to come wait for a point of any stream of the device, itself included.

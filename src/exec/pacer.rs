@@ -15,6 +15,7 @@ use super::callback::{self, Callback};
 use super::stream::StreamCore;
 use crate::base::fork;
 use crate::base::sync::{Condvar, Mutex};
+use crate::error::{Error, ErrorKind, Result};
 
 /// The longest that an open recording waits for others to join while its lane is busy.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
@@ -57,8 +58,21 @@ impl Pacer {
     }
 
     /// Runs a callback once its point is reached.
-    pub(super) fn call(&self, callback: Callback) {
-        self.give(|state| state.callbacks.push_back(callback));
+    ///
+    /// # Errors
+    ///
+    /// `ShutDown` if the thread has ended or is about to.
+    pub(super) fn call(&self, callback: Callback) -> Result<()> {
+        let mut callback = Some(callback);
+        self.give(|state| {
+            if !state.stopped {
+                state.callbacks.extend(callback.take());
+            }
+        });
+        callback.map_or(Ok(()), |late| {
+            late.give_up();
+            Err(stopped())
+        })
     }
 
     fn give(&self, give: impl FnOnce(&mut State)) -> bool {
@@ -100,6 +114,9 @@ impl Pacer {
         self.shared.state.lock().stopped = true;
         self.shared.wake.notify_all();
         let Some(thread) = self.thread.lock().take() else {
+            // It has ended before, or could never be started; what a callback holds may hold the device.
+            let left = core::mem::take(&mut self.shared.state.lock().callbacks);
+            left.into_iter().for_each(Callback::give_up);
             return;
         };
         // It may itself be the one that drops the device's last stream.
@@ -107,6 +124,14 @@ impl Pacer {
             let _ = thread.join();
         }
     }
+}
+
+#[cold]
+fn stopped() -> Error {
+    Error::new(
+        ErrorKind::ShutDown,
+        "the runtime of this stream was shut down while this thread gave the stream a callback",
+    )
 }
 
 fn run(shared: &Shared) {

@@ -95,8 +95,9 @@ impl Point {
     ///
     /// Takes the lock of its stream.
     fn submit(&self, is_waited_for: bool) -> Result<u64> {
-        self.lane.device().check()?;
         loop {
+            // Where the process is ending, who drops the stream submits nothing.
+            self.lane.device().check()?;
             if let Some(loss) = self.loss.get() {
                 return Err(loss.error());
             }
