@@ -6,6 +6,7 @@
 mod support;
 
 use std::cell::RefCell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::thread::{JoinHandle, spawn};
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use support::child::role;
 use support::everything::{Everything, of_the_process, on_objects};
-use support::fork::{compute, in_fork, in_own_process, start};
+use support::fork::{compute, go_on_in_both, in_fork, in_own_process, start};
 use support::kernels::kernel;
 use support::{builder, on_each_device};
 use vkaccel::{
@@ -394,6 +395,36 @@ fn drops_in_a_forked_child_touch_no_driver() {
         assert_eq!(all.download.wait().unwrap().len(), 4096);
         drop((all.data, all.kernel, all.stream, scope, entered));
         return runtime.shutdown().unwrap();
+    }
+    on_each_device(NAME, |test| in_own_process(test, NAME));
+}
+
+/// The runtime's own thread, which ran the callback, is the child's only one, and nothing else ends it.
+#[test]
+fn a_child_of_a_callback_ends_with_the_callback() {
+    const NAME: &str = "a_child_of_a_callback_ends_with_the_callback";
+    if role().is_some() {
+        let stream = Stream::new(0).unwrap();
+        let data = Arc::new(stream.upload(&[1u32; 64]).unwrap());
+        for panics in [false, true] {
+            let (sender, receiver) = channel();
+            let (inner, target) = (stream.clone(), Arc::clone(&data));
+            let forks = move || {
+                if let Some(child) = go_on_in_both() {
+                    return sender.send(child).unwrap();
+                }
+                let error = inner.fill(&*target, 2).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::ForkedChild);
+                drop((inner, target));
+                if panics {
+                    // Without a word.
+                    std::panic::resume_unwind(Box::new(()));
+                }
+            };
+            stream.add_callback(forks).unwrap();
+            receiver.recv().unwrap().succeed();
+        }
+        return assert_eq!(stream.to_vec(&*data).unwrap(), [1; 64]);
     }
     on_each_device(NAME, |test| in_own_process(test, NAME));
 }

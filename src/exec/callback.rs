@@ -87,7 +87,9 @@ impl Callback {
             let_go(payload);
             text
         });
-        let Some(stream) = stream.upgrade() else {
+        // In a child that the function has forked, locks may be taken for ever.
+        let stream = stream.upgrade();
+        let Some(stream) = stream.filter(|stream| stream.device().may_call_driver()) else {
             return;
         };
         stream.exec.device().counts().callbacks.add(1);
@@ -139,5 +141,6 @@ pub(super) fn run_reached(waiting: &mut VecDeque<Callback>) -> Option<()> {
             _ => callback.give_up(),
         }
     }
-    Some(())
+    // The last of them may have forked, and this be the child.
+    fork::in_background(|| ())
 }

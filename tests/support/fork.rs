@@ -48,6 +48,14 @@ pub fn start_without_handlers(f: impl FnOnce()) -> Forked {
     fork_to(f, |status| unsafe { _exit(status) })
 }
 
+/// Forks, and goes on in both: in the parent with the child, which does not end here.
+pub fn go_on_in_both() -> Option<Forked> {
+    // SAFETY: see the top of the file.
+    let process = unsafe { fork() };
+    assert!(process >= 0, "fork failed");
+    (process > 0).then_some(Forked(process))
+}
+
 fn fork_to(f: impl FnOnce(), end: fn(c_int) -> !) -> Forked {
     // SAFETY: see the top of the file.
     let process = unsafe { fork() };
