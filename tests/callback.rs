@@ -156,14 +156,15 @@ fn no_panic_of_a_callback_holds_others_up_whatever_it_leaves() {
         let slow = Slow::new(&other);
         for round in 0..4 {
             let stream = Stream::new(0).unwrap();
+            stream.wait_stream(&other).unwrap();
             slow.launch(&stream);
+            other.wait_stream(&stream).unwrap();
             let panics = move || std::panic::panic_any(Panics(round / 2));
             stream.add_callback(panics).unwrap();
             // Its stream may be gone by then, so that nobody is told.
             if round % 2 == 0 {
                 drop(stream);
             }
-            slow.launch(&other);
             let (sender, receiver) = channel();
             other
                 .add_callback(move || sender.send(()).unwrap())

@@ -111,12 +111,17 @@ impl Pacer {
 
     /// Ends the thread.
     pub(super) fn stop(&self) {
-        self.shared.state.lock().stopped = true;
+        let mut state = self.shared.state.lock();
+        state.stopped = true;
+        // Where it could never be started, nobody else drops them, and what they hold may hold the device.
+        let left = match state.started {
+            true => VecDeque::new(),
+            false => core::mem::take(&mut state.callbacks),
+        };
+        drop(state);
+        left.into_iter().for_each(Callback::give_up);
         self.shared.wake.notify_all();
         let Some(thread) = self.thread.lock().take() else {
-            // It has ended before, or could never be started; what a callback holds may hold the device.
-            let left = core::mem::take(&mut self.shared.state.lock().callbacks);
-            left.into_iter().for_each(Callback::give_up);
             return;
         };
         // It may itself be the one that drops the device's last stream.
