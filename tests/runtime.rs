@@ -17,7 +17,7 @@ use ash::vk;
 use support::kernels::{build, chosen as kernel, module};
 use support::{TestRuntime, builder, on_each_device, skip};
 use vkaccel::{
-    Buffer, Candidate, Error, ErrorKind, Feature, Grid, Kernel, Result, Runtime, Stream,
+    Buffer, Candidate, Error, ErrorKind, Event, Feature, Grid, Kernel, Result, Runtime, Stream,
     device_count, get_device_capability,
 };
 
@@ -172,6 +172,8 @@ fn calls(stream: &Stream, kernel: &Kernel, data: &Buffer<u32>) -> Vec<(&'static 
         ("query", failed(stream.query().map(drop))),
         ("synchronize of a stream", failed(stream.synchronize())),
         ("enter", failed(stream.enter().map(drop))),
+        ("wait_event", failed(stream.wait_event(&Event::new()))),
+        ("wait", failed(Event::new().wait(stream))),
         ("Stream::new", failed(Stream::new(0).map(drop))),
         (
             "current_stream",

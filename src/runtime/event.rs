@@ -170,6 +170,7 @@ impl Event {
 
     /// Has all commands to come on the stream wait for the event.
     pub(crate) fn hold_back(&self, stream: &Stream) -> Result<()> {
+        stream.slot().shared().check()?;
         let Some(recorded) = self.recorded()? else {
             return Ok(());
         };
