@@ -8,7 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use support::child::{Child, role};
-use vkaccel::{Buffer, Device, ErrorKind, Kernel, Runtime, Stream};
+use vkaccel::{Buffer, Device, DeviceArg, ErrorKind, Kernel, Runtime, Stream, memory};
 
 /// A folder that is gone when the test ends.
 struct Folder(PathBuf);
@@ -45,6 +45,7 @@ fn expect_absence(kind: ErrorKind) {
     vkaccel::random::manual_seed(1).unwrap();
     vkaccel::random::manual_seed_all(1).unwrap();
     assert!(vkaccel::device_index(None).is_ok());
+    nothing_is_held();
 
     let runtime = Runtime::current();
     let module = support::kernels::module("affine");
@@ -87,6 +88,33 @@ fn expect_absence(kind: ErrorKind) {
     }
     assert!(!runtime.is_initialized());
     runtime.shutdown().unwrap();
+}
+
+/// Where there is no device, nothing is held, and there is nothing to give back or to reset.
+fn nothing_is_held() {
+    for index in [DeviceArg::CURRENT, 0.into(), "vulkan:3".into()] {
+        assert!(memory::memory_stats(index.clone()).unwrap().is_empty());
+        for held in [
+            memory::memory_allocated(index.clone()),
+            memory::max_memory_allocated(index.clone()),
+            memory::memory_reserved(index.clone()),
+            memory::max_memory_reserved(index.clone()),
+        ] {
+            assert_eq!(held.unwrap(), 0);
+        }
+        memory::reset_peak_memory_stats(index.clone()).unwrap();
+        memory::reset_accumulated_memory_stats(index).unwrap();
+    }
+    memory::empty_cache().unwrap();
+    memory::empty_host_cache().unwrap();
+    for bad in ["cuda:0", "vulkan:-1"] {
+        for refused in [
+            memory::memory_allocated(bad).map(drop),
+            memory::reset_peak_memory_stats(bad),
+        ] {
+            assert_eq!(refused.unwrap_err().kind(), ErrorKind::InvalidDevice);
+        }
+    }
 }
 
 /// Without a loader.

@@ -52,11 +52,13 @@ impl MemoryBodies for Runtime {
     }
 
     fn memory_stats(&self, device: DeviceArg) -> Result<MemoryStats> {
-        self.slot(&device)?.memory_stats()
+        let slot = self.slot_if_any(&device)?;
+        slot.map_or_else(|| Ok(MemoryStats::default()), |slot| slot.memory_stats())
     }
 
     fn change_memory_stats(&self, device: DeviceArg, change: fn(&mut MemoryStats)) -> Result<()> {
-        self.slot(&device)?.change_memory_stats(change)
+        let slot = self.slot_if_any(&device)?;
+        slot.map_or(Ok(()), |slot| slot.change_memory_stats(change))
     }
 
     fn set_per_process_memory_fraction(&self, fraction: f64, device: DeviceArg) -> Result<()> {

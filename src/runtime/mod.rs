@@ -406,6 +406,17 @@ impl Runtime {
         Ok(&slots[index as usize])
     }
 
+    /// The same; nothing where there is no device at all.
+    pub(crate) fn slot_if_any(&self, device: &DeviceArg) -> Result<Option<&Arc<Slot>>> {
+        match self.slot(device) {
+            Ok(slot) => Ok(Some(slot)),
+            Err(error) if matches!(error.kind(), ErrorKind::NoDriver | ErrorKind::NoDevice) => {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     pub(crate) fn current_index(&self) -> Result<u32> {
         self.slots()?;
         Ok(current::device(self))

@@ -774,7 +774,8 @@ pub mod memory {
     /// The statistics of the device's allocator.
     ///
     /// Empty ([`MemoryStats::is_empty`](crate::MemoryStats)) until the device has its allocator, which is
-    /// when it is opened. Opens nothing. The figures are one moment's: they fit each other.
+    /// when it is opened, and where there is no device. Opens nothing. The figures are one moment's: they fit
+    /// each other.
     ///
     /// In PyTorch: `torch.accelerator.memory.memory_stats`. A record with typed fields, which gives
     /// torch's flat map with `iter` and `to_map`. The family that torch's pages call `allocated`
@@ -785,8 +786,6 @@ pub mod memory {
     ///
     /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the
     ///   text says what was given and what there is.
-    /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
-    /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
     /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
     ///   runtime was built with, makes no sense.
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
@@ -820,8 +819,6 @@ pub mod memory {
     ///
     /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the
     ///   text says what was given and what there is.
-    /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
-    /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
     /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
     ///   runtime was built with, makes no sense.
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
@@ -857,8 +854,6 @@ pub mod memory {
     ///
     /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the
     ///   text says what was given and what there is.
-    /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
-    /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
     /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
     ///   runtime was built with, makes no sense.
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
@@ -891,8 +886,6 @@ pub mod memory {
     ///
     /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the
     ///   text says what was given and what there is.
-    /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
-    /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
     /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
     ///   runtime was built with, makes no sense.
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
@@ -927,8 +920,6 @@ pub mod memory {
     ///
     /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the
     ///   text says what was given and what there is.
-    /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
-    /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
     /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
     ///   runtime was built with, makes no sense.
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
@@ -961,8 +952,6 @@ pub mod memory {
     ///
     /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the
     ///   text says what was given and what there is.
-    /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
-    /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
     /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
     ///   runtime was built with, makes no sense.
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
@@ -999,8 +988,6 @@ pub mod memory {
     ///
     /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `device` names no visible device; the
     ///   text says what was given and what there is.
-    /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
-    /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
     /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
     ///   runtime was built with, makes no sense.
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
