@@ -13,6 +13,7 @@ use std::thread::{JoinHandle, spawn};
 use std::time::{Duration, Instant};
 
 use support::child::role;
+use support::entry::Entry;
 use support::everything::{Everything, of_the_process, on_objects};
 use support::fork::{compute, go_on_in_both, in_fork, in_own_process, start};
 use support::kernels::kernel;
@@ -374,17 +375,21 @@ thread_local! {
 fn drops_in_a_forked_child_touch_no_driver() {
     const NAME: &str = "drops_in_a_forked_child_touch_no_driver";
     if role().is_some() {
-        let runtime = builder().build();
+        let entry = Entry::new().unwrap();
+        let runtime = entry.builder().build();
         let entered = runtime.enter();
         let all = Everything::new();
         let scope = all.stream.enter().unwrap();
         OF_THREAD.set(Some((all, scope, entered)));
+        assert!(entry.all_calls() > 0);
         in_fork(|| {
+            let before = entry.all_calls();
             let (all, scope, entered) = OF_THREAD.take().unwrap();
             drop(runtime.clone());
             drop(all);
             drop(scope);
             drop(entered);
+            assert_eq!(entry.all_calls(), before);
         });
         // Nothing is left of them but in the child's thread-locals and the exit of the process.
         in_fork(|| {
@@ -425,6 +430,34 @@ fn a_child_of_a_callback_ends_with_the_callback() {
             receiver.recv().unwrap().succeed();
         }
         return assert_eq!(stream.to_vec(&*data).unwrap(), [1; 64]);
+    }
+    on_each_device(NAME, |test| in_own_process(test, NAME));
+}
+
+/// Each process is told by what it has opened itself, or been born with.
+#[test]
+fn children_of_children_work_until_one_of_their_parents_has_opened_a_device() {
+    const NAME: &str = "children_of_children_work_until_one_of_their_parents_has_opened_a_device";
+    if role().is_some() {
+        let count = vkaccel::device_count();
+        in_fork(|| {
+            in_fork(compute);
+            compute();
+            let words = Buffer::from_slice(&[1u32]).unwrap();
+            in_fork(|| {
+                let told = || {
+                    assert_eq!(vkaccel::device_count(), count);
+                    for (call, error) in of_the_process() {
+                        let kind = error.map(|error| error.kind());
+                        assert_eq!(kind, Some(ErrorKind::ForkedChild), "{call}");
+                    }
+                };
+                told();
+                in_fork(told);
+            });
+            assert_eq!(words.to_vec().unwrap(), [1]);
+        });
+        return compute();
     }
     on_each_device(NAME, |test| in_own_process(test, NAME));
 }

@@ -21,7 +21,7 @@ use core::any::Any;
 use core::ffi::{CStr, c_char, c_void};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -40,6 +40,8 @@ pub struct Entry(Arc<Shared>);
 
 /// What an entry's functions share.
 struct Shared {
+    /// How many calls there were, also where a forked child finds the lock taken.
+    calls: AtomicU64,
     rules: Mutex<Rules>,
     /// The devices that were opened, with what waits for each.
     devices: Mutex<Vec<(vk::Device, vk::PFN_vkDeviceWaitIdle)>>,
@@ -54,6 +56,7 @@ impl Entry {
     pub fn new() -> Option<Self> {
         loader()?;
         let shared = Arc::new(Shared {
+            calls: AtomicU64::new(0),
             rules: Mutex::new(Rules::new(CALLS.len())),
             devices: Mutex::default(),
         });
@@ -74,6 +77,11 @@ impl Entry {
     /// How often a function was called.
     pub fn calls(&self, name: &str) -> u64 {
         self.rules(|rules| rules.counts[place(name)].called)
+    }
+
+    /// How many calls there were of all functions; takes no lock.
+    pub fn all_calls(&self) -> u64 {
+        self.0.calls.load(Ordering::Relaxed)
     }
 
     /// How many calls there were that could have failed.
@@ -231,6 +239,7 @@ impl Entry {
 impl Shared {
     /// Counts a call and applies the rules for it; gives what it must give instead of the answer.
     fn before(&self, place: usize, args: &mut dyn Any) -> Option<vk::Result> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
         let mut rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
         let fails = rules.before(place, CALLS[place].is_fallible, args);
         let delay = rules.delay(place);
