@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use support::entry::{Entry, args};
 use support::kernels::{APART, kernel};
-use support::slow::Slow;
+use support::slow::{GROUPS, Slow};
 use support::{TestRuntime, on_each_device};
-use vkaccel::{Buffer, Counters, Event, Graph, Grid, Runtime, Stream};
+use vkaccel::{Buffer, Counters, Event, Graph, Grid, Runtime, Stream, memory};
 
 /// What `work` does, as counted.
 fn counted(runtime: &Runtime, work: impl FnOnce()) -> Counters {
@@ -188,6 +188,52 @@ fn many_launches_share_few_submissions_and_nobody_waits_unasked() {
         assert_eq!(done.host_waits_asked, 1);
         let unasked = done.host_waits_in_flight + done.host_waits_staging + done.host_waits_memory;
         assert_eq!(unasked, 0, "{done:?}");
+    });
+}
+
+/// Each wait that the program did not ask for has its cause, and no other is counted with it.
+#[test]
+fn waits_that_nobody_asked_for_are_counted_by_their_cause() {
+    on_each_device("waits_that_nobody_asked_for", |test| {
+        let (stream, other) = (Stream::new(0).unwrap(), Stream::new(0).unwrap());
+        let slow = Slow::new(&stream);
+        let words = stream.zeroed::<u32>(1000).unwrap();
+        stream.synchronize().unwrap();
+        let waits = |work: &mut dyn FnMut()| {
+            let done = counted(test.runtime(), work);
+            let (asked, staging) = (done.host_waits_asked, done.host_waits_staging);
+            assert_eq!((asked, staging), (0, 0), "{done:?}");
+            [done.host_waits_in_flight, done.host_waits_memory].map(|waits| waits > 0)
+        };
+        let busy = || (0..3).for_each(|_| slow.launch(&stream));
+        let in_flight = waits(&mut || {
+            busy();
+            for value in 0..100 {
+                stream.fill(&words, value).unwrap();
+                stream.flush().unwrap();
+            }
+        });
+        assert_eq!(in_flight, [true, false]);
+        stream.synchronize().unwrap();
+        let given_back = waits(&mut || {
+            busy();
+            drop(stream.zeroed::<u32>(GROUPS << 10).unwrap());
+            vkaccel::empty_cache().unwrap();
+        });
+        assert_eq!(given_back, [false, true]);
+        // There is no room but in what another stream still uses.
+        let lent = other.zeroed::<u32>(GROUPS << 10).unwrap();
+        other.synchronize().unwrap();
+        let reserved = memory::memory_reserved(None).unwrap();
+        memory::set_memory_limit(Some(reserved), None).unwrap();
+        let mut lent = Some(lent);
+        let exhausted = waits(&mut || {
+            busy();
+            stream.fill(lent.as_ref().unwrap(), 1).unwrap();
+            drop(lent.take());
+            drop(other.uninit::<u32>(GROUPS << 10).unwrap());
+        });
+        assert_eq!(exhausted, [false, true]);
     });
 }
 
