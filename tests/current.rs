@@ -4,8 +4,10 @@
 
 mod support;
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use support::random::Random;
 use support::{TestRuntime, builder, on_each_device, skip};
 use vkaccel::{
     Buffer, Device, DeviceArg, Error, ErrorKind, Result, Runtime, Stream, current_device_index,
@@ -102,6 +104,85 @@ fn guards_dropped_out_of_order_end_at_what_was_before_all() {
         drop(inner);
         assert_eq!(now(), default);
     });
+}
+
+/// What a thread's guards have saved, by kind and device; the newest is the last.
+#[derive(Default)]
+struct Saved(Vec<(usize, u64)>);
+
+impl Saved {
+    /// Takes out what a guard saved, for whoever is above it, or else for the thread.
+    fn restore(&mut self, guard: usize, now: &mut u64) {
+        let at = self.0.iter().position(|saved| saved.0 == guard).unwrap();
+        let (_, before) = self.0.remove(at);
+        *self.0.get_mut(at).map_or(now, |above| &mut above.1) = before;
+    }
+}
+
+/// Guards of devices and of streams, with what is set by hand between them, beside a plain model.
+#[test]
+fn guards_of_devices_and_streams_dropped_in_any_order_follow_the_rules() {
+    let runtime = TestRuntime::new(builder());
+    let count = device_count();
+    if count == 0 {
+        return skip("guards_of_devices_and_streams", "no device");
+    }
+    for seed in 0..20 {
+        let mut random = Random::new(seed);
+        let streams: Vec<Stream> = (0..6).map(|i| Stream::new(i % count).unwrap()).collect();
+        let defaults: Vec<Stream> = (0..count).map(|i| current_stream(i).unwrap()).collect();
+        let mut device = 0u64;
+        let mut current: Vec<u64> = defaults.iter().map(Stream::id).collect();
+        let mut of_devices = Saved::default();
+        let mut of_streams: Vec<Saved> = (0..count).map(|_| Saved::default()).collect();
+        let mut guards: Vec<(usize, Box<dyn Any>, Option<usize>)> = Vec::new();
+        for step in 0..160 {
+            let stream = &streams[random.below(6)];
+            let of = stream.device().index().unwrap() as usize;
+            let leaves = step >= 80;
+            match random.below(if leaves { 1 } else { 5 }) {
+                0 if !guards.is_empty() => {
+                    let (id, guard, stream_of) = guards.swap_remove(random.below(guards.len()));
+                    drop(guard);
+                    of_devices.restore(id, &mut device);
+                    if let Some(of) = stream_of {
+                        of_streams[of].restore(id, &mut current[of]);
+                    }
+                }
+                1 => {
+                    of_devices.0.push((step, device));
+                    device = of as u64;
+                    guards.push((step, Box::new(device_index(of).unwrap()), None));
+                }
+                2 => {
+                    of_devices.0.push((step, device));
+                    of_streams[of].0.push((step, current[of]));
+                    (device, current[of]) = (of as u64, stream.id());
+                    guards.push((step, Box::new(stream.enter().unwrap()), Some(of)));
+                }
+                3 => {
+                    set_stream(stream).unwrap();
+                    (device, current[of]) = (of as u64, stream.id());
+                }
+                4 => {
+                    set_device_index(of).unwrap();
+                    device = of as u64;
+                }
+                _ => {}
+            }
+            assert_eq!(index_now() as u64, device, "seed {seed}, step {step}");
+            for (of, current) in current.iter().enumerate() {
+                let found = current_stream(of).unwrap().id();
+                assert_eq!(found, *current, "seed {seed}, step {step}, device {of}");
+            }
+        }
+        assert!(guards.is_empty());
+        defaults
+            .iter()
+            .rev()
+            .for_each(|one| set_stream(one).unwrap());
+    }
+    drop(runtime);
 }
 
 #[test]

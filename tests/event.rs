@@ -225,6 +225,50 @@ fn the_time_between_two_events_or_what_stands_in_the_way() {
     });
 }
 
+/// What stands in the way is told in the order in which it can be mended, and times are of the last record.
+#[test]
+fn the_time_of_an_event_is_that_of_its_last_record() {
+    on_each_device("the_time_of_an_event", |test| {
+        let (stream, idle) = (Stream::new(0).unwrap(), Stream::new(0).unwrap());
+        let slow = Slow::new(&stream);
+        let plain = Event::new();
+        let (first, second) = (Event::with_timing(), Event::with_timing());
+        let asked = |from: &Event, to: &Event| from.elapsed_time(to).map_err(|error| error.kind());
+        for (from, to) in [(&plain, &plain), (&plain, &first), (&first, &plain)] {
+            assert_eq!(asked(from, to), Err(ErrorKind::TimingNotEnabled));
+        }
+        assert_eq!(asked(&first, &first), Err(ErrorKind::NotRecorded));
+        slow.launch(&stream);
+        first.record(&stream).unwrap();
+        if asked(&first, &first) == Err(ErrorKind::Unsupported) {
+            return support::skip("the_time_of_an_event", "no timestamps");
+        }
+        assert_eq!(asked(&first, &first), Err(ErrorKind::NotReady));
+        second.record(&stream).unwrap();
+        second.synchronize().unwrap();
+        assert!(asked(&first, &second).unwrap() >= 0.0);
+        slow.launch(&stream);
+        first.record(&stream).unwrap();
+        assert_eq!(asked(&first, &second), Err(ErrorKind::NotReady));
+        first.synchronize().unwrap();
+        assert!(asked(&first, &second).unwrap() < -1.0);
+        // On a stream that has nothing else, and then in another runtime.
+        for event in [&first, &second] {
+            event.record(&idle).unwrap();
+            event.synchronize().unwrap();
+        }
+        assert!(asked(&first, &second).unwrap() >= 0.0);
+        let other = test.another(builder());
+        first.record(&Stream::new(0).unwrap()).unwrap();
+        first.synchronize().unwrap();
+        for (from, to) in [(&first, &second), (&second, &first)] {
+            assert_eq!(asked(from, to), Err(ErrorKind::InvalidDevice));
+        }
+        drop(other);
+        assert_eq!(asked(&first, &second), Err(ErrorKind::ShutDown));
+    });
+}
+
 #[test]
 fn events_of_other_devices_and_runtimes_are_refused() {
     on_each_device("events_of_other_devices", |test| {

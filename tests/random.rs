@@ -7,6 +7,7 @@ mod support;
 use std::collections::HashSet;
 use std::thread;
 
+use support::entry::Entry;
 use support::{TestRuntime, builder, on_each_device};
 use vkaccel::random::{
     get_offset, get_rng_state, get_rng_state_all, initial_seed, manual_seed, manual_seed_all,
@@ -146,6 +147,27 @@ fn a_seed_for_all_devices_is_never_lost_while_one_is_opened() {
             for state in get_rng_state_all().unwrap() {
                 assert_eq!(state, RngState::from_parts(777, 0));
             }
+        }
+    });
+}
+
+#[test]
+fn seeds_outlast_an_opening_that_fails() {
+    on_each_device("seeds_outlast_an_opening", |test| {
+        for call in ["vkCreateInstance", "vkCreateDevice", "vkCreateSemaphore"] {
+            let entry = Entry::new().unwrap();
+            let opened = test.another(entry.builder());
+            let runtime = opened.runtime();
+            manual_seed(777).unwrap();
+            set_offset(8, None).unwrap();
+            entry.fail(call, 1, ash::vk::Result::ERROR_OUT_OF_HOST_MEMORY);
+            let error = runtime.init(0).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::OutOfHostMemory, "{call}: {error}");
+            assert!(!runtime.is_initialized());
+            // It is told once.
+            runtime.init(0).unwrap();
+            let expected = RngState::from_parts(777, 8);
+            assert_eq!(get_rng_state(0).unwrap(), expected, "{call}");
         }
     });
 }
