@@ -10,7 +10,7 @@ mod support;
 
 use support::kernels::kernel;
 use support::on_each_device;
-use vkaccel::{Access, Arg, Buffer, Details, ErrorKind, Grid};
+use vkaccel::{Access, Arg, Buffer, Details, ErrorKind, Graph, Grid};
 
 #[test]
 fn buffers_and_views_are_passed_as_addresses_at_any_offset() {
@@ -192,5 +192,50 @@ fn a_table_of_addresses_leads_to_the_declared_buffers() {
         launch(&buffers).unwrap();
         buffers[1].fill(7).unwrap();
         assert_eq!(sums.to_vec().unwrap(), [111, 15, 333]);
+    });
+}
+
+/// Addresses that a program keeps in memory lead to the same buffers whatever else comes and goes.
+#[test]
+fn an_address_is_good_for_its_buffers_life_and_for_that_of_its_graph() {
+    on_each_device("an_address_is_good", |_| {
+        let kernel = kernel("address_table");
+        let sums = Buffer::<u32>::zeroed(3).unwrap();
+        let mut graph = Graph::new();
+        let made = graph.capture(|| {
+            let made = Buffer::<u32>::uninit(3 << 18)?;
+            made.fill(7)?;
+            Ok(made)
+        });
+        let mut buffers = vec![made.unwrap()];
+        buffers.extend([3, 3 << 20].map(|len| Buffer::<u32>::zeroed(len).unwrap()));
+        let addresses =
+            |all: &[Buffer<u32>]| -> Vec<_> { all.iter().map(|one| one.address().get()).collect() };
+        let table = Buffer::from_slice(&addresses(&buffers)).unwrap();
+        for round in 1..=5u32 {
+            // What was around them goes back to the driver, and comes again elsewhere.
+            let around = [1000, 3 << 18, 5 << 20].map(|len| Buffer::<u32>::zeroed(len).unwrap());
+            let others = addresses(&around);
+            assert!(addresses(&buffers).iter().all(|one| !others.contains(one)));
+            drop(around);
+            vkaccel::empty_cache().unwrap();
+            graph.replay().unwrap();
+            for (buffer, value) in buffers[1..].iter().zip([round, 10 * round]) {
+                buffer.view(..3).unwrap().fill(value).unwrap();
+            }
+            let mut args = vec![Arg::from(&sums), Arg::from(&table), Arg::from(3)];
+            args.extend(buffers.iter().map(|one| Arg::uses(one, Access::Read)));
+            kernel.launch(Grid::elements(3), &args).unwrap();
+            assert_eq!(sums.to_vec().unwrap(), [21, 3 * round, 30 * round]);
+            assert_eq!(table.to_vec().unwrap(), addresses(&buffers));
+        }
+        // The buffer of the capture is gone, but not its memory, which the graph has.
+        let of_graph = buffers.remove(0).address();
+        let around = [(); 4].map(|()| Buffer::<u32>::zeroed(3 << 18).unwrap());
+        assert!(around.iter().all(|one| one.address() != of_graph));
+        graph.replay().unwrap();
+        for other in around {
+            assert!(other.to_vec().unwrap().iter().all(|&word| word == 0));
+        }
     });
 }
