@@ -12,7 +12,7 @@ use support::child::role;
 use support::entry::Entry;
 use support::everything::Everything;
 use support::{builder, on_each_device};
-use vkaccel::{Buffer, ErrorKind, Runtime, RuntimeGuard, Stream, StreamGuard};
+use vkaccel::{Buffer, ErrorKind, Event, Graph, Runtime, RuntimeGuard, Stream, StreamGuard};
 
 thread_local! {
     static OF_THREAD: RefCell<Option<(Everything, StreamGuard, RuntimeGuard)>> =
@@ -108,6 +108,40 @@ fn a_panic_with_work_in_flight_unwinds_and_leaves_everything_usable() {
 #[cfg(target_os = "linux")]
 fn threads() -> usize {
     std::fs::read_dir("/proc/self/task").unwrap().count()
+}
+
+/// Whether the loader of Vulkan is in the process.
+#[cfg(target_os = "linux")]
+fn has_loader() -> bool {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    maps.contains("libvulkan")
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn nothing_is_loaded_or_started_before_something_is_asked() {
+    const NAME: &str = "nothing_is_loaded_or_started_before_something_is_asked";
+    if role().is_some() {
+        let before = threads();
+        let (runtime, other) = (Runtime::current(), Runtime::builder().build());
+        let entered = other.enter();
+        vkaccel::random::manual_seed(5).unwrap();
+        vkaccel::random::manual_seed_all(5).unwrap();
+        assert!(vkaccel::current_accelerator(false).is_some());
+        assert!(Event::new().query().unwrap());
+        vkaccel::synchronize(None).unwrap();
+        drop((Graph::new(), Event::with_timing()));
+        assert!(!runtime.is_initialized() && !other.is_initialized());
+        assert!(!has_loader());
+        drop(entered);
+        assert!(vkaccel::is_available());
+        assert!(has_loader());
+        assert_eq!(threads(), before);
+        return;
+    }
+    on_each_device(NAME, |test| {
+        test.child(NAME, "child").without_validation().succeed();
+    });
 }
 
 #[cfg(target_os = "linux")]
