@@ -193,7 +193,11 @@ fn as_many_groups_as_the_device_takes_all_run() {
 fn elements_are_each_met_once_and_none_past_them() {
     on_each_device("elements_are_each_met_once", |_| {
         let kernel = kernel("affine");
-        for n in [0u32, 1, 63, 64, 65, 100_000] {
+        let capability = get_device_capability(None).unwrap();
+        let limit = capability.limits().max_compute_work_group_count[0];
+        // Workgroups have 64 of them; devices that take more than all others are not filled up.
+        let most = limit.min(65_535) * 64;
+        for n in [0u32, 1, 63, 64, 65, 100_000, most] {
             let data = Buffer::<u32>::zeroed(n as usize + 64).unwrap();
             kernel.launch(Grid::elements(n), (&data, 1, 1, n)).unwrap();
             let result = data.to_vec().unwrap();
@@ -203,6 +207,11 @@ fn elements_are_each_met_once_and_none_past_them() {
             );
             assert_eq!(result[n as usize..], [0; 64], "n = {n}");
         }
+        let past = u64::from(limit) * 64 + 1;
+        let data = Buffer::from_slice(&[7u32; 64]).unwrap();
+        let launched = kernel.launch(Grid::elements(past), (&data, 1, 1, 64));
+        refused(launched, ErrorKind::LimitExceeded);
+        assert_eq!(data.to_vec().unwrap(), [7; 64], "nothing was launched");
     });
 }
 

@@ -103,7 +103,8 @@ impl Grid {
     /// rounded up.
     ///
     /// The last workgroup may run invocations past the count, so the shader compares its index with
-    /// the count that it was given.
+    /// the count that it was given. A count that needs more workgroups along its axis than the device
+    /// takes is refused by the launch: it is not spread over other axes, of which the shader knows nothing.
     ///
     /// # Example
     ///
