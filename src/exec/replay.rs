@@ -90,11 +90,13 @@ impl StreamCore {
             counts.replays.add(1);
             self.seal(state, finished, Seal::Replay)?;
             // From here on it runs, now or as soon as the driver lets it.
-            let newest = self.take_outcomes(state, replay).unwrap_or_else(|error| {
-                let what = "what a replay has found can't be looked at";
-                state.losses.blame(error.context(what));
-                None
-            });
+            let newest = self
+                .take_outcomes(state, replay, kept)
+                .unwrap_or_else(|error| {
+                    let what = "what a replay has found can't be looked at";
+                    state.losses.blame(error.context(what));
+                    None
+                });
             let seq = newest.unwrap_or(seq);
             match self.submit_locked(state, finished, Seal::Replay) {
                 Err(error) if self.exec.device().is_lost() => Err(error),
@@ -106,11 +108,19 @@ impl StreamCore {
 
 impl StreamCore {
     /// Copies what the replay leaves to where the next one does not write; gives the newest recording.
-    fn take_outcomes(&self, state: &mut State, replay: &Replay<'_>) -> Result<Option<u64>> {
+    ///
+    /// The copies are of the graph's memory, which is given back with what `kept` is.
+    fn take_outcomes<T: Send + Sync + 'static>(
+        &self,
+        state: &mut State,
+        replay: &Replay<'_>,
+        kept: &Arc<T>,
+    ) -> Result<Option<u64>> {
         if replay.outcomes.is_empty() {
             return Ok(None);
         }
         let (recording, planner) = self.opened(state)?;
+        recording.retain(kept);
         for (left, taken) in replay.outcomes {
             let ((src, from, end), (dst, to, to_end)) = (left.memory(), taken.memory());
             let read = Use::read(src.id(), from, end, Stages::TRANSFER);
@@ -128,7 +138,6 @@ impl StreamCore {
             if let Some(barrier) = planner.access(&[seen]) {
                 recording.commands.barrier(barrier);
             }
-            recording.retain(src);
             recording.retain(dst);
             recording.look_at(Arc::clone(taken));
             recording.count += 1;

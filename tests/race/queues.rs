@@ -1,7 +1,9 @@
 //! Over a driver that shows several queues, on which work is late and out of order, a second family, and
 //! memory that is not coherent: the ICD shim (`tests/icd-shim`).
 
-use vkaccel::Stream;
+use std::time::Duration;
+
+use vkaccel::{Graph, Stream, synchronize};
 
 use crate::graphs::capture_and_replay;
 use crate::process::over_the_shim;
@@ -14,6 +16,7 @@ use crate::support::TestRuntime;
 use crate::support::crowd::Crowd;
 use crate::support::deadline::Deadline;
 use crate::support::entry::Entry;
+use crate::support::kernels::kernel;
 
 /// Four queues that compute and a family for copies alone.
 const FOUR_QUEUES: [(&str, &str); 5] = [
@@ -217,5 +220,44 @@ fn every_barrier_before_what_the_host_looks_at_is_needed() {
                 assert!(!is_sound(&left), "{by:?}: {spot:?}");
             }
         }
+    });
+}
+
+/// What a replay has found is copied by a recording behind it, and the graph may be gone by then.
+#[test]
+fn what_a_replay_notes_is_not_noted_over_before_it_is_taken() {
+    let test = "queues::what_a_replay_notes_is_not_noted_over_before_it_is_taken";
+    over_the_shim(test, &FOUR_QUEUES, || {
+        let _deadline = Deadline::new(test, 240);
+        let (log, runtime) = logged();
+        let streams: Vec<_> = (0..4).map(|_| Stream::new(0).unwrap()).collect();
+        let counts = streams[0].upload(&[1u32, 1, 1]).unwrap();
+        let ticks: Vec<_> = (0..4)
+            .map(|at| streams[at].zeroed::<u32>(1).unwrap())
+            .collect();
+        let tick = kernel("tick");
+        synchronize(0).unwrap();
+        for round in 0..20 {
+            let replays = &streams[round % 4];
+            let mut graph = Graph::new();
+            let captured = || {
+                // The first note is the one that is taken first, and given back with the others.
+                (0..8)
+                    .try_for_each(|_| replays.launch_indirect(&tick, &counts, (&ticks[round % 4],)))
+            };
+            graph.capture_on(replays, captured).unwrap();
+            replays.replay(&graph).unwrap();
+            drop(graph);
+            let mut next = 1;
+            while !replays.query().unwrap() {
+                let at = (round + next) % 4;
+                let on = (&streams[at], &ticks[at]);
+                on.0.launch_indirect(&tick, &counts, (on.1,)).unwrap();
+                next = next % 3 + 1;
+                std::thread::sleep(Duration::from_micros(200));
+            }
+        }
+        drop(runtime);
+        log.check();
     });
 }
