@@ -186,7 +186,7 @@ impl<'a> Check<'a> {
 
     fn entry(&self, entry: &Entry, list: &[Entry]) {
         self.refuse(&entry.name, names::refuse_snake_name(entry.name.as_str()));
-        self.origin(&entry.origin, entry.upstream.as_ref());
+        self.origin(&entry.origin, [&entry.upstream, &entry.elsewhere]);
         self.version(&entry.since);
         rules::check_proof(entry.proved_by.as_ref(), self.faults);
         self.deprecation(entry, list);
@@ -195,15 +195,19 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn origin(&self, origin: &Word, upstream: Option<&Word>) {
+    fn origin(&self, origin: &Word, [upstream, elsewhere]: [&Option<Word>; 2]) {
         let known = rules::check_origin(origin, self.faults);
+        let of_torch = known && origin.as_str() != "extension";
         if let Some(upstream) = upstream {
             let fault = "only an extension has an upstream request behind it".to_string();
-            self.refuse(
-                upstream,
-                (known && origin.as_str() != "extension").then_some(fault),
-            );
+            self.refuse(upstream, of_torch.then_some(fault));
             self.refuse(upstream, text::refuse_request(upstream.as_str()));
+        }
+        if let Some(elsewhere) = elsewhere {
+            let fault =
+                "only an extension is elsewhere in torch: `name` is torch's own else".to_string();
+            self.refuse(elsewhere, of_torch.then_some(fault));
+            self.refuse(elsewhere, text::refuse_elsewhere(elsewhere.as_str()));
         }
     }
 
@@ -346,7 +350,7 @@ impl<'a> Check<'a> {
     }
 
     fn handwritten(&self, written: &Handwritten) {
-        self.origin(&written.origin, written.upstream.as_ref());
+        self.origin(&written.origin, [&written.upstream, &written.elsewhere]);
         self.version(&written.since);
         rules::check_proof(written.proved_by.as_ref(), self.faults);
         let (holder, name) = written.split();

@@ -1,5 +1,6 @@
 //! Puts the docs of entries together. A line has no `///` yet; it starts with a blank unless empty.
 
+use super::fields::Word;
 use super::layout;
 use super::model::{Call, Derived, Entry, Module};
 use super::text::wrap;
@@ -67,9 +68,21 @@ pub fn alias(
     docs.lines
 }
 
-/// The name that torch has for an entry; none for one of our own.
+/// The name that torch has for an entry, in whatever place; none for one of our own.
 pub fn torch_name(entry: &Entry, torch: &str) -> Option<String> {
-    (entry.origin.as_str() != "extension").then(|| format!("{torch}.{}", entry.name.as_str()))
+    match &entry.elsewhere {
+        Some(elsewhere) => Some(elsewhere.text.clone()),
+        None if entry.origin.as_str() == "extension" => None,
+        None => Some(format!("{torch}.{}", entry.name.as_str())),
+    }
+}
+
+/// Where an extension was asked for.
+fn request(word: &Word) -> Option<String> {
+    let (repository, number) = word.as_str().split_once('#')?;
+    Some(format!(
+        "Asked for in [{repository}#{number}](https://github.com/{repository}/issues/{number})."
+    ))
 }
 
 struct Docs {
@@ -117,19 +130,14 @@ impl Docs {
     }
 
     fn origin(&mut self, entry: &Entry, torch: &str, differs: &str) {
-        let text = match (torch_name(entry, torch), &entry.upstream) {
-            (Some(name), _) => format!("In PyTorch: `{name}`. {differs}"),
-            (None, Some(request)) => match request.as_str().split_once('#') {
-                Some((repository, number)) => format!(
-                    "An extension, asked for in \
-                     [{repository}#{number}](https://github.com/{repository}/issues/{number})."
-                ),
-                None => return,
-            },
-            (None, None) => "An extension: PyTorch has nothing like it.".into(),
+        let text = match (torch_name(entry, torch), &entry.elsewhere) {
+            (Some(name), None) => format!("In PyTorch: `{name}`. {differs}"),
+            (Some(name), Some(_)) => format!("In PyTorch: `{name}`, not in `torch.accelerator`."),
+            (None, _) => "An extension: `torch.accelerator` has nothing like it.".into(),
         };
+        let asked = entry.upstream.as_ref().and_then(request);
         self.gap();
-        self.prose(&text);
+        self.prose(&format!("{text} {}", asked.unwrap_or_default()));
     }
 
     fn errors(&mut self, errors: &[(String, String)]) {

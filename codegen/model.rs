@@ -71,6 +71,7 @@ pub struct Entry {
     pub deprecated: Option<Word>,
     pub proved_by: Option<Word>,
     pub upstream: Option<Word>,
+    pub elsewhere: Option<Word>,
     pub body: Body,
 }
 
@@ -122,6 +123,7 @@ pub struct Handwritten {
     pub origin: Word,
     pub since: Word,
     pub upstream: Option<Word>,
+    pub elsewhere: Option<Word>,
     pub proved_by: Option<Word>,
 }
 
@@ -276,6 +278,7 @@ impl Entry {
             deprecated: fields.word("deprecated"),
             proved_by: fields.word("proved_by"),
             upstream: fields.word("upstream"),
+            elsewhere: fields.word("elsewhere"),
             body: match fields.word("alias_of") {
                 Some(target) => Body::Alias(target),
                 None => Body::Call(Box::new(Call::read(fields, method))),
@@ -339,6 +342,7 @@ impl Handwritten {
             origin: fields.needed("origin"),
             since: fields.needed("since"),
             upstream: fields.word("upstream"),
+            elsewhere: fields.word("elsewhere"),
             proved_by: fields.word("proved_by"),
         }
     }

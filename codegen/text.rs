@@ -57,6 +57,15 @@ pub fn refuse_dotted(text: &str) -> Option<String> {
     (!good).then(|| format!("`{text}` is no name in torch, as `torch.accelerator` is"))
 }
 
+/// Why the text is no name that torch has outside of `torch.accelerator`, as `torch.cuda.seed` is.
+pub fn refuse_elsewhere(text: &str) -> Option<String> {
+    let parts: Vec<&str> = text.split('.').collect();
+    let good = parts.len() > 2 && parts[0] == "torch" && parts[1] != "accelerator";
+    let fault =
+        || format!("`{text}` is no name outside of torch.accelerator, as `torch.cuda.seed` is");
+    (!good || refuse_dotted(text).is_some()).then(fault)
+}
+
 /// Why the text names no request, as `pytorch/pytorch#166802` does.
 pub fn refuse_request(text: &str) -> Option<String> {
     let good = text.split_once('#').is_some_and(|(repository, number)| {

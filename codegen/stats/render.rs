@@ -165,7 +165,7 @@ fn single_docs(single: &Single, more: &str) -> Vec<String> {
             aliases.join(", ")
         ),
         "runtime" => "PyTorch has it, but its pages on accelerators do not say so.".into(),
-        _ => "An extension: PyTorch has nothing like it.".to_string(),
+        _ => "An extension: PyTorch's `memory_stats` has nothing like it.".to_string(),
     };
     lines.push(String::new());
     lines.extend(docs(

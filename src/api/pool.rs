@@ -30,6 +30,7 @@ use crate::runtime::{PoolGuard, Runtime, Slot};
 /// # drop(buffer);
 /// # Ok::<(), vkaccel::Error>(())
 /// ```
+#[doc(alias = "torch.cuda.MemPool")]
 #[derive(Clone)]
 pub struct MemPool(Arc<Inner>);
 

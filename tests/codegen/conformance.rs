@@ -20,6 +20,7 @@ struct Row {
     origin: String,
     since: String,
     upstream: String,
+    elsewhere: String,
     note: String,
     proof: String,
 }
@@ -39,7 +40,11 @@ fn lines() -> impl Iterator<Item = &'static str> {
 }
 
 fn proof(word: Option<&Word>) -> String {
-    word.map_or("not yet".into(), |word| format!("`{}`", word.as_str()))
+    word.map_or("not yet".into(), |word| quoted(Some(word)))
+}
+
+fn quoted(word: Option<&Word>) -> String {
+    word.map_or(String::new(), |word| format!("`{}`", word.as_str()))
 }
 
 fn request(word: Option<&Word>) -> String {
@@ -81,6 +86,7 @@ fn declared(spec: &Spec) -> Vec<Row> {
                 origin: entry.origin.text.clone(),
                 since: entry.since.text.clone(),
                 upstream: request(entry.upstream.as_ref()),
+                elsewhere: quoted(entry.elsewhere.as_ref()),
                 note: note(entry),
                 proof: proof(entry.proved_by.as_ref()),
             });
@@ -95,6 +101,7 @@ fn declared(spec: &Spec) -> Vec<Row> {
             origin: written.origin.text.clone(),
             since: written.since.text.clone(),
             upstream: request(written.upstream.as_ref()),
+            elsewhere: quoted(written.elsewhere.as_ref()),
             note: String::new(),
             proof: proof(written.proved_by.as_ref()),
         });
@@ -150,17 +157,19 @@ pub fn table((spec, stats): &(Spec, StatsSpec)) -> String {
             out += &line(row, &row.origin);
         }
     }
-    out += "\n## Extensions\n\n| Rust | asked for in | since | test |\n| --- | --- | --- | --- |\n";
+    out += "\n## Extensions\n\nSome have a name elsewhere in PyTorch, outside of `torch.accelerator`.\n\n\
+            | Rust | elsewhere in PyTorch | asked for in | since | test |\n| --- | --- | --- | --- | --- |\n";
     for row in rows.iter().filter(|row| row.origin == "extension") {
         let Row {
             rust,
             note,
             upstream,
+            elsewhere,
             since,
             proof,
             ..
         } = row;
-        out += &format!("| `{rust}`{note} | {upstream} | {since} | {proof} |\n");
+        out += &format!("| `{rust}`{note} | {elsewhere} | {upstream} | {since} | {proof} |\n");
     }
     out + &statistics(stats)
 }

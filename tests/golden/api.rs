@@ -604,10 +604,10 @@ pub mod memory {
 
     /// The statistics of pinned host memory, over all devices.
     ///
-    /// With the names of PyTorch's `torch.cuda.host_memory_stats`. The memory that the runtime itself
+    /// With the names of PyTorch's statistics. The memory that the runtime itself
     /// copies through is not in them, and neither is imported memory. Opens nothing.
     ///
-    /// An extension, asked for in
+    /// In PyTorch: `torch.cuda.host_memory_stats`, not in `torch.accelerator`. Asked for in
     /// [pytorch/pytorch#186260](https://github.com/pytorch/pytorch/issues/186260).
     ///
     /// # Errors
@@ -627,6 +627,7 @@ pub mod memory {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "torch.cuda.host_memory_stats")]
     #[track_caller]
     pub fn host_memory_stats() -> Result<HostMemoryStats> {
         MemoryBodies::host_memory_stats(&Runtime::current())
@@ -634,9 +635,9 @@ pub mod memory {
 
     /// Sets every peak of the statistics of pinned host memory to the current value.
     ///
-    /// The longest and shortest times start anew. PyTorch has it in `torch.cuda.memory`.
+    /// The longest and shortest times start anew.
     ///
-    /// An extension: PyTorch has nothing like it.
+    /// In PyTorch: `torch.cuda.reset_peak_host_memory_stats`, not in `torch.accelerator`.
     ///
     /// # Errors
     ///
@@ -654,6 +655,7 @@ pub mod memory {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "torch.cuda.reset_peak_host_memory_stats")]
     #[track_caller]
     pub fn reset_peak_host_memory_stats() -> Result<()> {
         MemoryBodies::reset_peak_host_memory_stats(&Runtime::current())
@@ -661,9 +663,7 @@ pub mod memory {
 
     /// Sets the running sums and the counters of the statistics of pinned host memory to 0.
     ///
-    /// PyTorch has it in `torch.cuda.memory`.
-    ///
-    /// An extension: PyTorch has nothing like it.
+    /// In PyTorch: `torch.cuda.reset_accumulated_host_memory_stats`, not in `torch.accelerator`.
     ///
     /// # Errors
     ///
@@ -680,6 +680,7 @@ pub mod memory {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "torch.cuda.reset_accumulated_host_memory_stats")]
     #[track_caller]
     pub fn reset_accumulated_host_memory_stats() -> Result<()> {
         MemoryBodies::reset_accumulated_host_memory_stats(&Runtime::current())
@@ -691,7 +692,7 @@ pub mod memory {
     /// above it fails with `OutOfHostMemory`, before the driver is asked. Imported memory, and the memory that
     /// the runtime itself copies through, do not count. Opens nothing.
     ///
-    /// An extension, asked for in
+    /// An extension: `torch.accelerator` has nothing like it. Asked for in
     /// [pytorch/pytorch#69688](https://github.com/pytorch/pytorch/issues/69688).
     ///
     /// # Errors
@@ -716,7 +717,7 @@ pub mod memory {
 
     /// The most bytes of host memory that this process may pin, where a limit is set.
     ///
-    /// An extension: PyTorch has nothing like it.
+    /// An extension: `torch.accelerator` has nothing like it.
     ///
     /// # Errors
     ///
@@ -741,7 +742,7 @@ pub mod memory {
     ///
     /// It is in no statistics. Nothing while the device is not open; opens nothing.
     ///
-    /// An extension: PyTorch has nothing like it.
+    /// An extension: `torch.accelerator` has nothing like it.
     ///
     /// # Errors
     ///
@@ -1022,8 +1023,8 @@ pub mod memory {
     /// the device's segments, not for pinned host memory. Opens nothing: a bound for a device that is not
     /// open takes effect when it is.
     ///
-    /// An extension, asked for in
-    /// [pytorch/pytorch#69688](https://github.com/pytorch/pytorch/issues/69688).
+    /// In PyTorch: `torch.cuda.set_per_process_memory_fraction`, not in `torch.accelerator`. Asked
+    /// for in [pytorch/pytorch#69688](https://github.com/pytorch/pytorch/issues/69688).
     ///
     /// # Errors
     ///
@@ -1048,6 +1049,7 @@ pub mod memory {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "torch.cuda.set_per_process_memory_fraction")]
     #[track_caller]
     pub fn set_per_process_memory_fraction(
         fraction: f64,
@@ -1058,7 +1060,7 @@ pub mod memory {
 
     /// The part of the device's memory that this process may hold; 1 unless it was set.
     ///
-    /// An extension: PyTorch has nothing like it.
+    /// In PyTorch: `torch.cuda.get_per_process_memory_fraction`, not in `torch.accelerator`.
     ///
     /// # Errors
     ///
@@ -1080,6 +1082,7 @@ pub mod memory {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "torch.cuda.get_per_process_memory_fraction")]
     #[track_caller]
     pub fn get_per_process_memory_fraction(device: impl Into<DeviceArg>) -> Result<f64> {
         MemoryBodies::get_per_process_memory_fraction(&Runtime::current(), device.into())
@@ -1092,7 +1095,7 @@ pub mod memory {
     /// `VKACCEL_MEMORY_LIMIT` (bytes, or a number with `KiB`, `MiB`, `GiB` or `TiB`) sets it for every device of the process
     /// from the start.
     ///
-    /// An extension, asked for in
+    /// An extension: `torch.accelerator` has nothing like it. Asked for in
     /// [pytorch/pytorch#166802](https://github.com/pytorch/pytorch/issues/166802).
     ///
     /// # Errors
@@ -1123,7 +1126,7 @@ pub mod memory {
 
     /// The most bytes that this process may hold of the device's memory, where a limit is set.
     ///
-    /// An extension: PyTorch has nothing like it.
+    /// An extension: `torch.accelerator` has nothing like it.
     ///
     /// # Errors
     ///
@@ -1158,7 +1161,7 @@ pub mod memory {
     /// [`RuntimeBuilder::alloc_conf`](crate::RuntimeBuilder), else of the environment variable
     /// `VKACCEL_ALLOC_CONF`. Opens nothing.
     ///
-    /// An extension: PyTorch has nothing like it.
+    /// In PyTorch: `torch.cuda.memory._set_allocator_settings`, not in `torch.accelerator`.
     ///
     /// # Errors
     ///
@@ -1181,6 +1184,7 @@ pub mod memory {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "torch.cuda.memory._set_allocator_settings")]
     #[track_caller]
     pub fn set_allocator_settings(settings: &str, device: impl Into<DeviceArg>) -> Result<()> {
         MemoryBodies::set_allocator_settings(&Runtime::current(), settings, device.into())
@@ -1188,7 +1192,7 @@ pub mod memory {
 
     /// The settings in force that differ from the defaults, in the words of `PYTORCH_ALLOC_CONF`.
     ///
-    /// An extension: PyTorch has nothing like it.
+    /// An extension: `torch.accelerator` has nothing like it.
     ///
     /// # Errors
     ///
@@ -1218,10 +1222,9 @@ pub mod memory {
     /// A table of the device's memory, for people to read.
     ///
     /// The settings in force, every statistic in units that people read, and what the memory that is held is
-    /// used for. An abbreviated one leaves out the pools. Opens nothing. It is what
-    /// `torch.cuda.memory_summary` prints.
+    /// used for. An abbreviated one leaves out the pools. Opens nothing.
     ///
-    /// An extension, asked for in
+    /// In PyTorch: `torch.cuda.memory_summary`, not in `torch.accelerator`. Asked for in
     /// [pytorch/pytorch#189014](https://github.com/pytorch/pytorch/issues/189014).
     ///
     /// # Errors
@@ -1244,6 +1247,7 @@ pub mod memory {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "torch.cuda.memory_summary")]
     #[track_caller]
     pub fn memory_summary(device: impl Into<DeviceArg>, abbreviated: bool) -> Result<String> {
         MemoryBodies::memory_summary(&Runtime::current(), device.into(), abbreviated)
@@ -1251,10 +1255,9 @@ pub mod memory {
 
     /// The segments and blocks of the device's memory, and what was recorded of it.
     ///
-    /// The same moment for all of it. Without segments while the device is not open. It is what
-    /// `torch.cuda.memory._snapshot` gives.
+    /// The same moment for all of it. Without segments while the device is not open.
     ///
-    /// An extension, asked for in
+    /// In PyTorch: `torch.cuda.memory._snapshot`, not in `torch.accelerator`. Asked for in
     /// [pytorch/pytorch#189014](https://github.com/pytorch/pytorch/issues/189014).
     ///
     /// # Errors
@@ -1279,6 +1282,7 @@ pub mod memory {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "torch.cuda.memory._snapshot")]
     #[track_caller]
     pub fn memory_snapshot(device: impl Into<DeviceArg>) -> Result<MemorySnapshot> {
         MemoryBodies::memory_snapshot(&Runtime::current(), device.into())
@@ -1288,10 +1292,10 @@ pub mod memory {
     ///
     /// Each entry knows the place of the call, and the stack where the options ask for it. The newest
     /// entries are kept, as many as the options say. [`memory_snapshot`] gives them. Off at the start, and
-    /// then free of cost. Opens nothing. It is what `torch.cuda.memory._record_memory_history` does.
+    /// then free of cost. Opens nothing.
     ///
-    /// An extension, asked for in
-    /// [pytorch/pytorch#186260](https://github.com/pytorch/pytorch/issues/186260).
+    /// In PyTorch: `torch.cuda.memory._record_memory_history`, not in `torch.accelerator`. Asked
+    /// for in [pytorch/pytorch#186260](https://github.com/pytorch/pytorch/issues/186260).
     ///
     /// # Errors
     ///
@@ -1315,6 +1319,7 @@ pub mod memory {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "torch.cuda.memory._record_memory_history")]
     #[track_caller]
     pub fn record_memory_history(
         options: Option<HistoryOptions>,
@@ -1328,7 +1333,7 @@ pub mod memory {
     /// Sorted by id; the memory counts in `reserved_bytes` of [`memory_stats`] too. A pool without a handle
     /// is listed until all its memory has gone back to the driver.
     ///
-    /// An extension: PyTorch has nothing like it.
+    /// An extension: `torch.accelerator` has nothing like it.
     ///
     /// # Errors
     ///
@@ -1506,7 +1511,7 @@ pub mod random {
     /// Its offset becomes 0. Opens no device and asks no driver; succeeds also where there is no
     /// device. All 64 bits count; for a seed in text see [`parse_seed`].
     ///
-    /// An extension: PyTorch has nothing like it.
+    /// In PyTorch: `torch.cuda.manual_seed`, not in `torch.accelerator`.
     ///
     /// # Errors
     ///
@@ -1522,6 +1527,7 @@ pub mod random {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "torch.cuda.manual_seed")]
     #[track_caller]
     pub fn manual_seed(seed: u64) -> Result<()> {
         RandomBodies::manual_seed(&Runtime::current(), seed)
@@ -1532,7 +1538,7 @@ pub mod random {
     /// Their offsets become 0. Opens no device and asks no driver; succeeds also where there is no
     /// device.
     ///
-    /// An extension: PyTorch has nothing like it.
+    /// In PyTorch: `torch.cuda.manual_seed_all`, not in `torch.accelerator`.
     ///
     /// # Errors
     ///
@@ -1548,6 +1554,7 @@ pub mod random {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "torch.cuda.manual_seed_all")]
     #[track_caller]
     pub fn manual_seed_all(seed: u64) -> Result<()> {
         RandomBodies::manual_seed_all(&Runtime::current(), seed)
@@ -1558,7 +1565,7 @@ pub mod random {
     /// It comes from the operating system's randomness and the clock: no two calls, threads or
     /// processes get the same but by chance. Not for cryptography. Opens no device.
     ///
-    /// An extension: PyTorch has nothing like it.
+    /// In PyTorch: `torch.cuda.seed`, not in `torch.accelerator`.
     ///
     /// # Errors
     ///
@@ -1575,6 +1582,7 @@ pub mod random {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "torch.cuda.seed")]
     #[track_caller]
     pub fn seed() -> Result<u64> {
         RandomBodies::seed(&Runtime::current())
@@ -1584,7 +1592,7 @@ pub mod random {
     ///
     /// As [`seed`] makes it. Opens no device.
     ///
-    /// An extension: PyTorch has nothing like it.
+    /// In PyTorch: `torch.cuda.seed_all`, not in `torch.accelerator`.
     ///
     /// # Errors
     ///
@@ -1601,6 +1609,7 @@ pub mod random {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "torch.cuda.seed_all")]
     #[track_caller]
     pub fn seed_all() -> Result<u64> {
         RandomBodies::seed_all(&Runtime::current())
@@ -1611,7 +1620,7 @@ pub mod random {
     /// Opens no device. Where there is none at all, nothing is set and the call succeeds. After an error
     /// the state is what it was.
     ///
-    /// An extension, asked for in
+    /// In PyTorch: `torch.cuda.set_rng_state`, not in `torch.accelerator`. Asked for in
     /// [pytorch/pytorch#186600](https://github.com/pytorch/pytorch/issues/186600).
     ///
     /// # Errors
@@ -1635,6 +1644,7 @@ pub mod random {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "torch.cuda.set_rng_state")]
     #[track_caller]
     pub fn set_rng_state(state: &RngState, device: impl Into<DeviceArg>) -> Result<()> {
         RandomBodies::set_rng_state(&Runtime::current(), state, device.into())
@@ -1645,7 +1655,7 @@ pub mod random {
     /// As many as there are devices. Opens no device. Where there is none at all, nothing is set and
     /// the call succeeds. After an error all states are what they were.
     ///
-    /// An extension, asked for in
+    /// In PyTorch: `torch.cuda.set_rng_state_all`, not in `torch.accelerator`. Asked for in
     /// [pytorch/pytorch#186600](https://github.com/pytorch/pytorch/issues/186600).
     ///
     /// # Errors
@@ -1667,6 +1677,7 @@ pub mod random {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "torch.cuda.set_rng_state_all")]
     #[track_caller]
     pub fn set_rng_state_all(states: &[RngState]) -> Result<()> {
         RandomBodies::set_rng_state_all(&Runtime::current(), states)
@@ -1676,7 +1687,7 @@ pub mod random {
     ///
     /// A multiple of 4, as every fill takes whole blocks. Opens no device.
     ///
-    /// An extension: PyTorch has nothing like it.
+    /// An extension: `torch.accelerator` has nothing like it.
     ///
     /// # Errors
     ///
@@ -1708,7 +1719,7 @@ pub mod random {
     ///
     /// Opens no device. Where there is none at all, nothing is set and the call succeeds.
     ///
-    /// An extension: PyTorch has nothing like it.
+    /// An extension: `torch.accelerator` has nothing like it.
     ///
     /// # Errors
     ///
@@ -1743,7 +1754,7 @@ pub(crate) trait MemPoolBodies {
 impl MemPool {
     /// What tells the pool from every other of the process.
     ///
-    /// An extension: PyTorch has nothing like it.
+    /// In PyTorch: `torch.cuda.MemPool.id`, not in `torch.accelerator`.
     ///
     /// # Example
     ///
@@ -1754,6 +1765,7 @@ impl MemPool {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "torch.cuda.MemPool.id")]
     pub fn id(&self) -> PoolId {
         MemPoolBodies::id(self)
     }
@@ -2342,7 +2354,7 @@ impl Event {
     ///
     /// Running out of time is no error, and leaves the event as it is. A time of 0 asks only.
     ///
-    /// An extension: PyTorch has nothing like it.
+    /// An extension: `torch.accelerator` has nothing like it.
     ///
     /// # Errors
     ///
