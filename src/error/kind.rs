@@ -50,7 +50,8 @@ pub enum ErrorKind {
     CallbackPanicked,
     /// The device was lost; every later call that uses it gives this error.
     DeviceLost,
-    /// The process is the child of a fork of one that had opened a device.
+    /// The process is the child of a fork of one that had opened a device; see [forks](crate#forks), and
+    /// [`Runtime::reinit_after_fork`](crate::Runtime::reinit_after_fork) for a way on.
     ForkedChild,
     /// The runtime was shut down, or the process is ending.
     ShutDown,

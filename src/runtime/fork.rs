@@ -13,7 +13,7 @@ impl Runtime {
     /// Starts anew in a forked child whose parent had opened a device. Experimental.
     ///
     /// Such a child gets errors of kind [`ForkedChild`](crate::ErrorKind::ForkedChild), since drivers
-    /// do not survive a fork. From this call on it may use devices again, from the beginning: the
+    /// do not survive a fork; the crate docs say [who may do what](crate#forks). From this call on it may use devices again, from the beginning: the
     /// process's own runtime is made anew, without the settings and seeds of the parent's, and so are
     /// instances and devices. Whatever the child has of its parent's stays as inert as it was: calls
     /// that use it still fail with `ForkedChild`, drops touch nothing, and runtimes that were entered
