@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::fault::Faults;
 use super::fields::Word;
 use super::model::{
-    Arg, Body, Call, Entry, ErrorText, Handwritten, ROOT, Spec, TypeRow, Unresolved,
+    Arg, Body, Call, Entry, ErrorText, FAILS_AS, Handwritten, ROOT, Spec, TypeRow, Unresolved,
 };
 use super::names;
 use super::rules::{self, Names};
@@ -95,10 +95,14 @@ impl<'a> Check<'a> {
             self.faults
                 .add(&row.name.at, "needs `take`, `returns` or both");
         }
-        if let (None, Some(error)) = (&row.take, row.errors.first()) {
-            let fault = "only a type with `take` has `errors`: they are those of the argument";
-            self.faults.add(&error.kind.at, fault);
+        if row.take.is_none() {
+            let errors = row.errors.iter().map(|error| &error.kind);
+            for word in errors.take(1).chain(&row.fails_as) {
+                let fault = "only a type with `take` has `errors` and `fails_as`: they are those of the argument";
+                self.faults.add(&word.at, fault);
+            }
         }
+        self.fails_as(row.fails_as.as_ref());
         if let Some(take) = &row.take {
             self.rust_type(take);
         }
@@ -286,6 +290,7 @@ impl<'a> Check<'a> {
         }
         self.errors(&call.errors);
         self.repeated_errors(call);
+        self.fails_as(call.fails_as.as_ref());
         self.refuse(&call.summary, text::refuse_summary(&call.summary.text));
         if let Some(docs) = &call.docs {
             self.refuse(docs, text::refuse_docs(&docs.text));
@@ -326,6 +331,15 @@ impl<'a> Check<'a> {
                 self.faults.add(&error.kind.at, fault);
             }
             self.refuse(&error.text, text::refuse_sentence(&error.text.text));
+        }
+    }
+
+    fn fails_as(&self, word: Option<&Word>) {
+        if let Some(word) = word {
+            let known = FAILS_AS.contains(&word.as_str());
+            let (unknown, known_words) = (word.as_str(), FAILS_AS.join(", "));
+            let fault = format!("unknown word `{unknown}`; expected one of {known_words}");
+            self.refuse(word, (!known).then_some(fault));
         }
     }
 

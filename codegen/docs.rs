@@ -3,6 +3,7 @@
 use super::fields::Word;
 use super::layout;
 use super::model::{Call, Derived, Entry, Module};
+use super::parts::Failures;
 use super::text::wrap;
 
 /// The docs of a module; none for the root, whose docs are the crate's.
@@ -23,7 +24,7 @@ pub fn call(
     entry: &Entry,
     call: &Call,
     source: Option<&Entry>,
-    errors: &[(String, String)],
+    failures: &Failures,
     torch: &str,
     indent: usize,
 ) -> Vec<String> {
@@ -40,8 +41,8 @@ pub fn call(
     }
     let differs = call.differs.as_ref().map_or("", |word| word.as_str());
     docs.origin(entry, torch, differs);
-    docs.errors(errors);
-    docs.example(call, !errors.is_empty());
+    docs.errors(failures);
+    docs.example(call, !failures.is_empty());
     docs.lines
 }
 
@@ -50,7 +51,7 @@ pub fn alias(
     entry: &Entry,
     target: &Entry,
     call: &Call,
-    errors: &[(String, String)],
+    failures: &Failures,
     torch: &str,
     indent: usize,
 ) -> Vec<String> {
@@ -63,8 +64,8 @@ pub fn alias(
     };
     docs.prose(&format!("An older name of [`{name}`]{link}."));
     docs.origin(entry, torch, "");
-    docs.errors(errors);
-    docs.example(call, !errors.is_empty());
+    docs.errors(failures);
+    docs.example(call, !failures.is_empty());
     docs.lines
 }
 
@@ -140,16 +141,27 @@ impl Docs {
         self.prose(&format!("{text} {}", asked.unwrap_or_default()));
     }
 
-    fn errors(&mut self, errors: &[(String, String)]) {
-        if errors.is_empty() {
+    fn errors(&mut self, failures: &Failures) {
+        if failures.is_empty() {
             return;
         }
         self.heading("Errors");
-        for (kind, text) in errors {
+        for (kind, text) in &failures.kinds {
             let text = format!("- [`{kind}`](crate::ErrorKind::{kind}): {text}");
             for line in wrap(&text, self.width, "  ") {
                 self.line(&line);
             }
+        }
+        if let Some(shared) = &failures.shared {
+            let also = if failures.kinds.is_empty() {
+                "What"
+            } else {
+                "Also what"
+            };
+            if !failures.kinds.is_empty() {
+                self.line("");
+            }
+            self.prose(&format!("{also} [any {shared}](crate#errors) may give."));
         }
     }
 

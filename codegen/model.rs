@@ -10,6 +10,9 @@ use super::yaml::Node;
 /// The module that is the root of the crate.
 pub const ROOT: &str = "root";
 
+/// What calls can fail as, each with all that the one before it can give: words of `docs` and the crate's.
+pub const FAILS_AS: &[&str] = &["call", "command", "wait"];
+
 /// The type of the statistics, generated from the other file.
 pub const STATS: &str = "MemoryStats";
 
@@ -32,6 +35,8 @@ pub struct TypeRow {
     pub returns: Option<Word>,
     /// What can be wrong with such an argument; every entry that takes one inherits it.
     pub errors: Vec<ErrorText>,
+    /// Which of the errors that many calls have in common it brings.
+    pub fails_as: Option<Word>,
 }
 
 /// When an error of a kind is returned.
@@ -93,6 +98,7 @@ pub struct Call {
     pub docs: Option<Word>,
     pub differs: Option<Word>,
     pub errors: Vec<ErrorText>,
+    pub fails_as: Option<Word>,
     pub example: Word,
     pub successor: Option<Word>,
     /// For a function made of the statistics: arguments, result, errors and body follow from them.
@@ -234,6 +240,7 @@ impl TypeRow {
             take: fields.word("take"),
             returns: fields.word("returns"),
             errors: errors(fields),
+            fails_as: fields.word("fails_as"),
         }
     }
 }
@@ -308,6 +315,7 @@ impl Call {
             docs: fields.word("docs"),
             differs: fields.word("differs"),
             errors: if own { errors(fields) } else { Vec::new() },
+            fails_as: if own { fields.word("fails_as") } else { None },
             example: fields.needed("example"),
             successor: fields.word("successor"),
             derived,

@@ -5,6 +5,21 @@ use super::layout::{self, INDENT};
 use super::model::Entry;
 use super::types::Type;
 
+/// How a call can fail.
+#[derive(Default)]
+pub struct Failures {
+    /// Kinds and when they are given.
+    pub kinds: Vec<(String, String)>,
+    /// Which of the errors that many calls have in common it has too.
+    pub shared: Option<String>,
+}
+
+impl Failures {
+    pub fn is_empty(&self) -> bool {
+        self.kinds.is_empty() && self.shared.is_none()
+    }
+}
+
 /// Where an entry stands, as far as its text depends on it.
 pub struct Place<'a> {
     /// The name in torch of what holds it.

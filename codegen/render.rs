@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 
+use super::fields::Word;
 use super::layout::{self, INDENT};
 use super::model::{
-    Body, Call, Derived, Entry, ErrorText, Module, Object, ROOT, STATS, Spec, TypeRow,
+    Body, Call, Derived, Entry, ErrorText, FAILS_AS, Module, Object, ROOT, STATS, Spec, TypeRow,
 };
-use super::parts::{Args, Place, attributes, declared, handed_down, result};
+use super::parts::{Args, Failures, Place, attributes, declared, handed_down, result};
 use super::stats::{self, Place as StatPlace, StatsSpec};
 use super::template::{FunctionView, ModuleView, ObjectView, Surface, Templates};
 use super::types::{self, Type};
@@ -179,8 +180,8 @@ impl Renderer<'_> {
             (None, _) => call,
             (Some(_), source) => source?.1,
         };
-        let errors = self.errors(shape);
-        let fallible = !errors.is_empty();
+        let failures = self.failures(shape);
+        let fallible = !failures.is_empty();
         let returns = result(fallible, self.returned_by(call));
         let is_alias = target.name.text != entry.name.text;
         let head = format!("pub fn {}", entry.name.as_str());
@@ -201,10 +202,10 @@ impl Renderer<'_> {
         }
         Some(FunctionView {
             docs: if is_alias {
-                docs::alias(entry, target, call, &errors, place.torch, place.indent)
+                docs::alias(entry, target, call, &failures, place.torch, place.indent)
             } else {
                 let source = source.map(|(source, _)| source);
-                docs::call(entry, call, source, &errors, place.torch, place.indent)
+                docs::call(entry, call, source, &failures, place.torch, place.indent)
             },
             attributes: attributes(entry, entry.lasting(list).ok()?, fallible, place),
             signature: layout::signature(&head, &args.given, &returns, " {", place.indent),
@@ -297,6 +298,19 @@ impl Renderer<'_> {
     }
 
     /// The errors of a call: those of its arguments, then its own, which may say more of the same.
+    fn failures(&self, call: &Call) -> Failures {
+        let rows = call.args.iter();
+        let rows = rows.filter_map(|arg| self.rows.get(arg.row.as_str()));
+        let words = rows.map(|row| &row.fails_as).chain([&call.fails_as]);
+        let word = |word: &Word| FAILS_AS.iter().position(|known| *known == word.as_str());
+        let widest = words.flatten().filter_map(word).max();
+        Failures {
+            kinds: self.errors(call),
+            shared: widest.map(|word| FAILS_AS[word].into()),
+        }
+    }
+
+    /// Their kinds.
     fn errors(&self, call: &Call) -> Vec<(String, String)> {
         let mut out: Vec<(String, String)> = Vec::new();
         let mut add = |error: &ErrorText, text: String| {
@@ -329,7 +343,7 @@ impl Renderer<'_> {
     }
 
     fn is_fallible(&self, call: &Call) -> bool {
-        !self.errors(call).is_empty()
+        !self.failures(call).is_empty()
     }
 
     fn take(&self, row: &str) -> Option<Type> {

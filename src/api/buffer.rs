@@ -50,7 +50,10 @@ impl<T: Pod> Buffer<T> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::OutOfMemory`]; [`ErrorKind::NoDriver`] or [`ErrorKind::NoDevice`] without a device.
+    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory), with its [figures](OutOfMemory), if there is no
+    /// room; [`NoDriver`](crate::ErrorKind::NoDriver), [`NoDevice`](crate::ErrorKind::NoDevice) or
+    /// [`Config`](crate::ErrorKind::Config) without a device. Also what [any command](crate#errors) may
+    /// give.
     #[track_caller]
     pub fn from_slice(data: &[T]) -> Result<Self> {
         Self::here()?.upload(data)
@@ -188,7 +191,8 @@ impl<T: Pod> Buffer<T> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidDevice`] if the stream is on another device.
+    /// [`ErrorKind::InvalidDevice`] if the stream is on another device. Also what [any
+    /// command](crate#errors) may give.
     pub fn record_stream(&self, stream: &Stream) -> Result<()> {
         stream.record_use(self)
     }
@@ -203,7 +207,8 @@ impl<T: Pod> Buffer<T> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidArgument`] if the lengths differ.
+    /// [`ErrorKind::InvalidArgument`] if the lengths differ. Also what [any command](crate#errors) may
+    /// give.
     pub fn write(&self, data: &[T]) -> Result<()> {
         self.stream().write(self, data)
     }
@@ -212,7 +217,7 @@ impl<T: Pod> Buffer<T> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidArgument`] if the lengths differ.
+    /// [`ErrorKind::InvalidArgument`] if the lengths differ. Also what [any wait](crate#errors) may give.
     #[track_caller]
     pub fn read(&self, out: &mut [T]) -> Result<()> {
         self.stream().read(self, out)
@@ -222,7 +227,8 @@ impl<T: Pod> Buffer<T> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::DeviceLost`]; [`ErrorKind::OutOfHostMemory`].
+    /// [`OutOfHostMemory`](crate::ErrorKind::OutOfHostMemory) if the host has no room for it. Also what
+    /// [any wait](crate#errors) may give.
     #[track_caller]
     pub fn to_vec(&self) -> Result<Vec<T>> {
         self.stream().to_vec(self)
@@ -232,7 +238,9 @@ impl<T: Pod> Buffer<T> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::OutOfMemory`] if there is no host memory for the device to copy to.
+    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory) if there is no host memory for the device to copy to;
+    /// [`NotPermitted`](crate::ErrorKind::NotPermitted) if the stream is captured. Also what [any
+    /// command](crate#errors) may give.
     #[track_caller]
     pub fn read_async(&self) -> Result<Download<T>> {
         self.stream().read_async(self)
@@ -242,7 +250,7 @@ impl<T: Pod> Buffer<T> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::DeviceLost`].
+    /// What [any command](crate#errors) may give.
     pub fn fill(&self, value: T) -> Result<()> {
         self.stream().fill(self, value)
     }
@@ -251,8 +259,8 @@ impl<T: Pod> Buffer<T> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidArgument`] if the lengths differ, [`ErrorKind::InvalidDevice`] if `src` is
-    /// on another device.
+    /// [`ErrorKind::InvalidArgument`] if the lengths differ, [`ErrorKind::InvalidDevice`] if `src` is on
+    /// another device. Also what [any command](crate#errors) may give.
     pub fn copy_from(&self, src: View<'_, T>) -> Result<()> {
         self.stream().copy(src, self)
     }
@@ -375,7 +383,7 @@ impl<T: Pod> Download<T> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::DeviceLost`].
+    /// What [any wait](crate#errors) may give.
     pub fn is_done(&self) -> Result<bool> {
         self.pending
             .as_ref()
@@ -386,7 +394,8 @@ impl<T: Pod> Download<T> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::DeviceLost`]; [`ErrorKind::OutOfHostMemory`].
+    /// [`OutOfHostMemory`](crate::ErrorKind::OutOfHostMemory) if the host has no room for it. Also what
+    /// [any wait](crate#errors) may give.
     #[track_caller]
     pub fn wait(self) -> Result<Vec<T>> {
         let mut out = host_vec(self.len)?;

@@ -56,7 +56,8 @@ impl Generator {
     ///
     /// [`InvalidDevice`](crate::ErrorKind::InvalidDevice) if `device` names no visible device;
     /// [`NoDriver`](crate::ErrorKind::NoDriver), [`NoDevice`](crate::ErrorKind::NoDevice) or
-    /// [`Config`](crate::ErrorKind::Config) if none can be visible.
+    /// [`Config`](crate::ErrorKind::Config) if none can be visible. Also what [any call](crate#errors) may
+    /// give.
     pub fn new(seed: u64, device: impl Into<DeviceArg>) -> Result<Self> {
         Ok(Self {
             state: GeneratorState::new(seed),
@@ -87,7 +88,7 @@ impl Generator {
     ///
     /// # Errors
     ///
-    /// [`ForkedChild`](crate::ErrorKind::ForkedChild), [`ShutDown`](crate::ErrorKind::ShutDown).
+    /// What [any call](crate#errors) may give.
     pub fn state(&self) -> Result<RngState> {
         self.slot.shared().check()?;
         Ok(self.state.get())
@@ -98,7 +99,7 @@ impl Generator {
     /// # Errors
     ///
     /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) unless the offset is a multiple of 4; the
-    /// state is then what it was.
+    /// state is then what it was. Also what [any call](crate#errors) may give.
     pub fn set_state(&self, state: &RngState) -> Result<()> {
         self.slot.shared().check()?;
         self.state.set(state)
@@ -153,7 +154,8 @@ impl Generator {
     /// # Errors
     ///
     /// [`InvalidDevice`](crate::ErrorKind::InvalidDevice) if the memory is on another device,
-    /// [`LimitExceeded`](crate::ErrorKind::LimitExceeded) if the seed has not so many draws left.
+    /// [`LimitExceeded`](crate::ErrorKind::LimitExceeded) if the seed has not so many draws left. Also what
+    /// [any command](crate#errors) may give.
     ///
     /// # Example
     ///

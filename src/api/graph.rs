@@ -201,7 +201,7 @@ impl Graph {
     /// # Errors
     ///
     /// Whatever `f` returns, and as [`capture_begin`](Self::capture_begin) and
-    /// [`capture_end`](Self::capture_end).
+    /// [`capture_end`](Self::capture_end). Also what [any wait](crate#errors) may give.
     #[track_caller]
     pub fn capture<R>(&mut self, f: impl FnOnce() -> Result<R>) -> Result<R> {
         let stream = Runtime::current().current_stream_of(&DeviceArg::CURRENT)?;

@@ -69,10 +69,11 @@ impl Kernel {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::CompilerUnavailable`] without the feature `glsl`, [`ErrorKind::ShaderCompile`] with
-    /// the compiler's text, [`ErrorKind::Unsupported`] if the shader uses addresses (the text names the
-    /// way on) or the device lacks a feature that it needs, [`ErrorKind::LimitExceeded`] if it needs
-    /// more than the device has.
+    /// [`ErrorKind::CompilerUnavailable`] without the feature `glsl`, [`ErrorKind::ShaderCompile`] with the
+    /// compiler's text, [`ErrorKind::Unsupported`] if the shader uses addresses (the text names the way on)
+    /// or the device lacks a feature that it needs, [`ErrorKind::LimitExceeded`] if it needs more than the
+    /// device has; [`ErrorKind::NoDriver`], [`ErrorKind::NoDevice`] or [`ErrorKind::Config`] without a device.
+    /// Also what [any command](crate#errors) may give.
     pub fn from_glsl(source: &str) -> Result<Self> {
         Self::builder(source).build()
     }
@@ -257,7 +258,8 @@ impl KernelBuilder<'_> {
     /// As [`Kernel::from_glsl`]; [`ErrorKind::Unsupported`] with
     /// [`Details::NotCheckable`](crate::Details::NotCheckable) for what cannot be checked, naming
     /// [`build_unchecked`](Self::build_unchecked); [`ErrorKind::EntryPointNotFound`],
-    /// [`ErrorKind::InvalidArgument`] for a constant that the shader does not have.
+    /// [`ErrorKind::InvalidArgument`] for a constant that the shader does not have; [`ErrorKind::InvalidDevice`]
+    /// if [`device`](Self::device) names no visible device.
     pub fn build(self) -> Result<Kernel> {
         let loaded = self.load()?;
         let words = loaded.checked_words()?;

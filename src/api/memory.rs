@@ -116,7 +116,9 @@ impl MemoryBodies for Runtime {
 ///
 /// # Errors
 ///
-/// [`InvalidDevice`](crate::ErrorKind::InvalidDevice) if `device` names no visible device.
+/// [`InvalidDevice`](crate::ErrorKind::InvalidDevice) if `device` names no visible device;
+/// [`NoDriver`](crate::ErrorKind::NoDriver), [`NoDevice`](crate::ErrorKind::NoDevice) or
+/// [`Config`](crate::ErrorKind::Config) without a device. Also what [any call](crate#errors) may give.
 ///
 /// # Example
 ///

@@ -27,10 +27,11 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidArgument`](crate::ErrorKind::InvalidArgument) if the lengths differ,
-    /// [`ErrorKind::InvalidDevice`](crate::ErrorKind::InvalidDevice) if `src` is not on the device of `from`, or `dst`
-    /// not on that of this stream, [`ErrorKind::NotPermitted`](crate::ErrorKind::NotPermitted) if either stream is captured;
-    /// [`ErrorKind::DeviceLost`](crate::ErrorKind::DeviceLost). What has arrived of a copy that fails is unspecified.
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if the lengths differ,
+    /// [`InvalidDevice`](crate::ErrorKind::InvalidDevice) if `src` is not on the device of `from`, or `dst`
+    /// not on that of this stream, [`NotPermitted`](crate::ErrorKind::NotPermitted) if either stream is
+    /// captured. What has arrived of a copy that fails is unspecified. Also what [any wait](crate#errors)
+    /// may give.
     ///
     /// # Example
     ///

@@ -75,8 +75,11 @@ impl<T: Pod> PinnedBuffer<T> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::OutOfHostMemory`], or [`ErrorKind::OutOfMemory`] where host and device share one
-    /// memory; [`ErrorKind::NoDriver`] or [`ErrorKind::NoDevice`] without a device.
+    /// [`OutOfHostMemory`](crate::ErrorKind::OutOfHostMemory), or
+    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory) where host and device share one memory;
+    /// [`NoDriver`](crate::ErrorKind::NoDriver), [`NoDevice`](crate::ErrorKind::NoDevice) or
+    /// [`Config`](crate::ErrorKind::Config) without a device. Also what [any command](crate#errors) may
+    /// give.
     pub fn new(len: usize) -> Result<Self> {
         Self::new_on(DeviceArg::CURRENT, len)
     }
@@ -155,8 +158,11 @@ impl<T: Pod> PinnedBuffer<T> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Unsupported`] if the device lacks `VK_EXT_external_memory_host` or can't use this
-    /// memory, [`ErrorKind::InvalidArgument`] if address or size is no multiple of what it asks for.
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) if the device lacks `VK_EXT_external_memory_host` or
+    /// can't use this memory, [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if address or size is
+    /// no multiple of what it asks for; [`NoDriver`](crate::ErrorKind::NoDriver),
+    /// [`NoDevice`](crate::ErrorKind::NoDevice) or [`Config`](crate::ErrorKind::Config) without a device.
+    /// Also what [any command](crate#errors) may give.
     ///
     /// # Safety
     ///
@@ -223,8 +229,8 @@ impl<T: Pod> PinnedBuffer<T> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::HostBusy`] while a [`PinnedWrite`] of it lives; [`ErrorKind::NotPermitted`] during a graph
-    /// capture that forbids waits; [`ErrorKind::DeviceLost`].
+    /// [`HostBusy`](crate::ErrorKind::HostBusy) while a [`PinnedWrite`] of it lives. Also what [any
+    /// wait](crate#errors) may give.
     #[track_caller]
     pub fn read(&self) -> Result<PinnedRead<'_, T>> {
         self.slot.permit("PinnedBuffer::read")?;
@@ -241,8 +247,8 @@ impl<T: Pod> PinnedBuffer<T> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::HostBusy`] while a [`PinnedRead`] or [`PinnedWrite`] of it lives;
-    /// [`ErrorKind::NotPermitted`] during a graph capture that forbids waits; [`ErrorKind::DeviceLost`].
+    /// [`HostBusy`](crate::ErrorKind::HostBusy) while a [`PinnedRead`] or [`PinnedWrite`] of it lives. Also
+    /// what [any wait](crate#errors) may give.
     #[track_caller]
     pub fn write(&self) -> Result<PinnedWrite<'_, T>> {
         self.slot.permit("PinnedBuffer::write")?;
@@ -340,9 +346,9 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::HostBusy`] while a [`PinnedWrite`] of `src` lives,
-    /// [`ErrorKind::InvalidArgument`] if the lengths differ, [`ErrorKind::InvalidDevice`] if either is
-    /// on another device than the stream.
+    /// [`ErrorKind::HostBusy`] while a [`PinnedWrite`] of `src` lives, [`ErrorKind::InvalidArgument`] if
+    /// the lengths differ, [`ErrorKind::InvalidDevice`] if either is on another device than the stream.
+    /// Also what [any command](crate#errors) may give.
     pub fn copy_from_pinned<'a, T: Pod>(
         &self,
         src: &PinnedBuffer<T>,
@@ -366,8 +372,8 @@ impl Stream {
     /// # Errors
     ///
     /// [`ErrorKind::HostBusy`] while a [`PinnedRead`] or [`PinnedWrite`] of `dst` lives,
-    /// [`ErrorKind::InvalidArgument`] if the lengths differ, [`ErrorKind::InvalidDevice`] if either is
-    /// on another device than the stream.
+    /// [`ErrorKind::InvalidArgument`] if the lengths differ, [`ErrorKind::InvalidDevice`] if either is on
+    /// another device than the stream. Also what [any command](crate#errors) may give.
     pub fn copy_to_pinned<'a, T: Pod>(
         &self,
         src: impl Into<View<'a, T>>,

@@ -67,7 +67,8 @@ impl MemPool {
     ///
     /// [`InvalidDevice`](crate::ErrorKind::InvalidDevice) if `device` names no visible device;
     /// [`NoDriver`](crate::ErrorKind::NoDriver), [`NoDevice`](crate::ErrorKind::NoDevice) or
-    /// [`Config`](crate::ErrorKind::Config) if none can be visible.
+    /// [`Config`](crate::ErrorKind::Config) if none can be visible. Also what [any call](crate#errors) may
+    /// give.
     pub fn new(device: impl Into<DeviceArg>) -> Result<Self> {
         let slot = Arc::clone(Runtime::current().slot(&device.into())?);
         Ok(Self(Arc::new(Inner {

@@ -81,8 +81,10 @@ impl StreamBodies for Stream {
 ///
 /// # Errors
 ///
-/// [`InvalidDevice`](crate::ErrorKind::InvalidDevice) if `device` names no visible device; whatever
-/// `f` returns.
+/// [`InvalidDevice`](crate::ErrorKind::InvalidDevice) if `device` names no visible device;
+/// [`NoDriver`](crate::ErrorKind::NoDriver), [`NoDevice`](crate::ErrorKind::NoDevice) or
+/// [`Config`](crate::ErrorKind::Config) without a device; whatever `f` returns. Also what [any
+/// call](crate#errors) may give.
 ///
 /// # Example
 ///

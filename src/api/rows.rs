@@ -234,7 +234,8 @@ impl Stream {
     /// # Errors
     ///
     /// [`ErrorKind::InvalidArgument`] with [`Details::Size`] if they are not as many or not as long,
-    /// [`ErrorKind::InvalidDevice`] if either is on another device than the stream.
+    /// [`ErrorKind::InvalidDevice`] if either is on another device than the stream. Also what [any
+    /// command](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -266,7 +267,8 @@ impl Stream {
     /// # Errors
     ///
     /// [`ErrorKind::InvalidArgument`] if `data` has another length than all rows together,
-    /// [`ErrorKind::InvalidDevice`] if the rows are on another device than the stream.
+    /// [`ErrorKind::InvalidDevice`] if the rows are on another device than the stream. Also what [any
+    /// command](crate#errors) may give.
     pub fn write_rows<T: Pod>(&self, dst: Rows<'_, T>, data: &[T]) -> Result<()> {
         self.check_rows(&dst)?;
         same_length::<T>(dst.len(), data.len())?;
@@ -282,7 +284,8 @@ impl Stream {
     /// # Errors
     ///
     /// [`ErrorKind::InvalidArgument`] if `out` has another length than all rows together,
-    /// [`ErrorKind::InvalidDevice`] if the rows are on another device than the stream.
+    /// [`ErrorKind::InvalidDevice`] if the rows are on another device than the stream. Also what [any
+    /// wait](crate#errors) may give.
     #[track_caller]
     pub fn read_rows<T: Pod>(&self, src: Rows<'_, T>, out: &mut [T]) -> Result<()> {
         self.check_rows(&src)?;
@@ -301,7 +304,9 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidDevice`] if the rows are on another device than the stream.
+    /// [`InvalidDevice`](crate::ErrorKind::InvalidDevice) if the rows are on another device than the
+    /// stream, [`NotPermitted`](crate::ErrorKind::NotPermitted) if the stream is captured. Also what [any
+    /// command](crate#errors) may give.
     #[track_caller]
     pub fn read_rows_async<T: Pod>(&self, src: Rows<'_, T>) -> Result<Download<T>> {
         self.check_rows(&src)?;

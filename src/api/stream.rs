@@ -16,7 +16,8 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::OutOfMemory`].
+    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory), with its [figures](crate::OutOfMemory), if there is
+    /// no room. Also what [any command](crate#errors) may give.
     #[track_caller]
     pub fn zeroed<T: Pod>(&self, len: usize) -> Result<Buffer<T>> {
         let buffer = Buffer::allocate(self, len)?;
@@ -28,7 +29,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::OutOfMemory`].
+    /// As [`zeroed`](Self::zeroed).
     #[track_caller]
     pub fn uninit<T: Pod>(&self, len: usize) -> Result<Buffer<T>> {
         Buffer::allocate(self, len)
@@ -38,7 +39,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::OutOfMemory`].
+    /// As [`zeroed`](Self::zeroed).
     #[track_caller]
     pub fn upload<T: Pod>(&self, data: &[T]) -> Result<Buffer<T>> {
         let buffer = Buffer::allocate(self, data.len())?;
@@ -50,8 +51,8 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidArgument`] if the lengths differ, [`ErrorKind::InvalidDevice`] if the
-    /// memory is on another device than the stream.
+    /// [`ErrorKind::InvalidArgument`] if the lengths differ, [`ErrorKind::InvalidDevice`] if the memory is
+    /// on another device than the stream. Also what [any command](crate#errors) may give.
     pub fn write<'a, T: Pod>(&self, dst: impl Into<View<'a, T>>, data: &[T]) -> Result<()> {
         let dst = dst.into();
         self.check_device(Whose::Buffer, dst.buffer().slot())?;
@@ -68,8 +69,8 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidArgument`] if the lengths differ, [`ErrorKind::InvalidDevice`] if the
-    /// memory is on another device than the stream.
+    /// [`ErrorKind::InvalidArgument`] if the lengths differ, [`ErrorKind::InvalidDevice`] if the memory is
+    /// on another device than the stream. Also what [any wait](crate#errors) may give.
     #[track_caller]
     pub fn read<'a, T: Pod>(&self, src: impl Into<View<'a, T>>, out: &mut [T]) -> Result<()> {
         let src = src.into();
@@ -89,7 +90,9 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidDevice`] if the memory is on another device than the stream.
+    /// [`InvalidDevice`](crate::ErrorKind::InvalidDevice) if the memory is on another device than the
+    /// stream, [`OutOfHostMemory`](crate::ErrorKind::OutOfHostMemory) if the host has no room for it. Also
+    /// what [any wait](crate#errors) may give.
     #[track_caller]
     pub fn to_vec<'a, T: Pod>(&self, src: impl Into<View<'a, T>>) -> Result<Vec<T>> {
         let src = src.into();
@@ -102,7 +105,9 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidDevice`] if the memory is on another device than the stream.
+    /// [`InvalidDevice`](crate::ErrorKind::InvalidDevice) if the memory is on another device than the
+    /// stream, [`NotPermitted`](crate::ErrorKind::NotPermitted) if the stream is captured. Also what [any
+    /// command](crate#errors) may give.
     #[track_caller]
     pub fn read_async<'a, T: Pod>(&self, src: impl Into<View<'a, T>>) -> Result<Download<T>> {
         let src = src.into();
@@ -120,7 +125,8 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidDevice`] if the memory is on another device than the stream.
+    /// [`ErrorKind::InvalidDevice`] if the memory is on another device than the stream. Also what [any
+    /// command](crate#errors) may give.
     pub fn fill<'a, T: Pod>(&self, dst: impl Into<View<'a, T>>, value: T) -> Result<()> {
         self.fill_bytes(dst.into(), bytemuck::bytes_of(&value))
     }
@@ -140,8 +146,8 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidArgument`] if the lengths differ, [`ErrorKind::InvalidDevice`] if either
-    /// is on another device than the stream.
+    /// [`ErrorKind::InvalidArgument`] if the lengths differ, [`ErrorKind::InvalidDevice`] if either is on
+    /// another device than the stream. Also what [any command](crate#errors) may give.
     pub fn copy<'a, 'b, T: Pod>(
         &self,
         src: impl Into<View<'a, T>>,
@@ -168,7 +174,8 @@ impl Stream {
     /// [`ErrorKind::LimitExceeded`] if the grid or a buffer is too large for the device,
     /// [`ErrorKind::Unsupported`] if a view starts where the device can't bind it (see
     /// [`Arg`](crate::Arg)), [`ErrorKind::InvalidArgument`] for a negative grid,
-    /// [`ErrorKind::InvalidDevice`] if kernel or memory are on another device than the stream.
+    /// [`ErrorKind::InvalidDevice`] if kernel or memory are on another device than the stream. Also what
+    /// [any command](crate#errors) may give.
     pub fn launch<'a>(&self, kernel: &Kernel, grid: Grid, args: impl Args<'a>) -> Result<()> {
         self.check_device(Whose::Kernel, kernel.slot())?;
         let core = self.core()?;
@@ -187,9 +194,10 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidArgument`] if there are not three counts, and as [`launch`](Self::launch)
-    /// for kernel and arguments. Later, from a wait, [`ErrorKind::LimitExceeded`] with
-    /// [`Details::Limit`](crate::Details::Limit) for counts that the device does not take.
+    /// [`ErrorKind::InvalidArgument`] if there are not three counts, and as [`launch`](Self::launch) for
+    /// kernel and arguments. Later, from a wait, [`ErrorKind::LimitExceeded`] with
+    /// [`Details::Limit`](crate::Details::Limit) for counts that the device does not take. Also what [any
+    /// command](crate#errors) may give.
     ///
     /// # Example
     ///

@@ -103,8 +103,9 @@ impl Event {
     ///
     /// # Errors
     ///
-    /// [`DeviceLost`](ErrorKind::DeviceLost) if the device is lost; with `None`, also
-    /// [`NoDriver`](ErrorKind::NoDriver) or [`NoDevice`](ErrorKind::NoDevice) where there is none.
+    /// With `None`, [`NoDriver`](crate::ErrorKind::NoDriver), [`NoDevice`](crate::ErrorKind::NoDevice) or
+    /// [`Config`](crate::ErrorKind::Config) where there is no device. Also what [any command](crate#errors)
+    /// may give.
     ///
     /// # Example
     ///
@@ -149,9 +150,9 @@ impl Event {
     ///
     /// # Errors
     ///
-    /// [`InvalidDevice`](ErrorKind::InvalidDevice) if the event was recorded on another device than the
-    /// stream's, [`DeviceLost`](ErrorKind::DeviceLost) if the device is lost; with `None`, also
-    /// [`NoDriver`](ErrorKind::NoDriver) or [`NoDevice`](ErrorKind::NoDevice) where there is none.
+    /// As [`Stream::wait_event`]; with `None`, also [`NoDriver`](crate::ErrorKind::NoDriver),
+    /// [`NoDevice`](crate::ErrorKind::NoDevice) or [`Config`](crate::ErrorKind::Config) where there is no
+    /// device.
     ///
     /// # Example
     ///

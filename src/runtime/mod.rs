@@ -185,8 +185,9 @@ impl Runtime {
     /// # Errors
     ///
     /// [`ErrorKind::InvalidDevice`] if `device` names no visible device, [`ErrorKind::NoDriver`] or
-    /// [`ErrorKind::NoDevice`] if there is none, [`ErrorKind::Config`] if the list of visible devices
-    /// makes no sense or the validation layer is missing, [`ErrorKind::Driver`] if the driver refuses.
+    /// [`ErrorKind::NoDevice`] if there is none, [`ErrorKind::Config`] if the list of visible devices makes
+    /// no sense or the validation layer is missing, [`ErrorKind::Driver`] if the driver refuses. Also what
+    /// [any command](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -212,7 +213,10 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::DeviceLost`] if a device was lost; the runtime is shut down nevertheless.
+    /// [`DeviceLost`](crate::ErrorKind::DeviceLost) if a device was lost,
+    /// [`NotPermitted`](crate::ErrorKind::NotPermitted) inside of a host callback, which leaves the runtime
+    /// as it was; after any other error it is shut down nevertheless. Also what [any wait](crate#errors)
+    /// may give.
     pub fn shutdown(&self) -> Result<()> {
         self.0.shared.life.check()?;
         callback::check()?;
@@ -234,8 +238,8 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NoDriver`] or [`ErrorKind::NoDevice`] if there is nothing to ask,
-    /// [`ErrorKind::Config`] if the list of visible devices makes no sense.
+    /// [`ErrorKind::NoDriver`] or [`ErrorKind::NoDevice`] if there is nothing to ask, [`ErrorKind::Config`]
+    /// if the list of visible devices makes no sense. Also what [any call](crate#errors) may give.
     ///
     /// # Example
     ///

@@ -82,7 +82,8 @@ impl Stream {
     ///
     /// [`InvalidDevice`](crate::ErrorKind::InvalidDevice) if `device` names no visible device;
     /// [`NoDriver`](crate::ErrorKind::NoDriver), [`NoDevice`](crate::ErrorKind::NoDevice) or
-    /// [`Config`](crate::ErrorKind::Config) if none can be visible.
+    /// [`Config`](crate::ErrorKind::Config) if none can be visible. Also what [any call](crate#errors) may
+    /// give.
     pub fn new(device: impl Into<DeviceArg>) -> Result<Self> {
         Self::with_priority(device, 0)
     }
@@ -94,9 +95,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`InvalidDevice`](crate::ErrorKind::InvalidDevice) if `device` names no visible device;
-    /// [`NoDriver`](crate::ErrorKind::NoDriver), [`NoDevice`](crate::ErrorKind::NoDevice) or
-    /// [`Config`](crate::ErrorKind::Config) if none can be visible.
+    /// As [`new`](Self::new).
     pub fn with_priority(device: impl Into<DeviceArg>, priority: i32) -> Result<Self> {
         let runtime = Runtime::current();
         let slot = runtime.slot(&device.into())?;
@@ -134,7 +133,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`DeviceLost`](crate::ErrorKind::DeviceLost) if the device is lost.
+    /// What [any command](crate#errors) may give.
     pub fn flush(&self) -> Result<()> {
         self.existing()?.map_or(Ok(()), |core| core.flush())
     }
@@ -145,7 +144,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`DeviceLost`](crate::ErrorKind::DeviceLost) if the device is lost.
+    /// What [any wait](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -170,9 +169,8 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`DeviceLost`](crate::ErrorKind::DeviceLost) if the device is lost. Inside of `f`, what would wait
-    /// fails with [`NotPermitted`](crate::ErrorKind::NotPermitted), and so does this on a stream that is
-    /// captured.
+    /// [`NotPermitted`](crate::ErrorKind::NotPermitted) on a stream that is captured. Inside of `f`, what
+    /// would wait fails so too. Also what [any command](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -196,7 +194,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`ShutDown`](crate::ErrorKind::ShutDown) if its runtime was shut down.
+    /// What [any call](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -218,7 +216,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// Whatever `f` returns; [`ShutDown`](crate::ErrorKind::ShutDown) if the runtime was shut down.
+    /// Whatever `f` returns. Also what [any call](crate#errors) may give.
     pub fn scope<R>(&self, f: impl FnOnce() -> Result<R>) -> Result<R> {
         let _entered = self.enter()?;
         f()
@@ -234,9 +232,10 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// Whatever `f` returns. In a build with debug assertions, a launch in the scope that writes what another
-    /// of them uses, or uses what another writes, is an [`InvalidArgument`](crate::ErrorKind::InvalidArgument);
-    /// other builds don't look, and the results are then unspecified.
+    /// Whatever `f` returns. In a build with debug assertions, a launch in the scope that writes what
+    /// another of them uses, or uses what another writes, is an
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument); other builds don't look, and the results are
+    /// then unspecified. Also what [any command](crate#errors) may give.
     ///
     /// # Example
     ///

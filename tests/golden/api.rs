@@ -124,8 +124,10 @@ pub fn current_accelerator(check_available: bool) -> Option<Device> {
 ///
 /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
 /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
-/// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one that
-///   had opened a device.
+/// - [`Config`](crate::ErrorKind::Config): A setting, from the environment or a builder, has no
+///   valid value.
+///
+/// Also what [any call](crate#errors) may give.
 ///
 /// # Example
 ///
@@ -151,8 +153,10 @@ pub fn current_device_index() -> Result<usize> {
 ///
 /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
 /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
-/// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one that
-///   had opened a device.
+/// - [`Config`](crate::ErrorKind::Config): A setting, from the environment or a builder, has no
+///   valid value.
+///
+/// Also what [any call](crate#errors) may give.
 ///
 /// # Example
 ///
@@ -193,6 +197,8 @@ pub fn current_device_idx() -> Result<usize> {
 /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one that
 ///   had opened a device.
 ///
+/// Also what [any call](crate#errors) may give.
+///
 /// # Example
 ///
 /// ```
@@ -226,6 +232,8 @@ pub fn set_device_index(device: impl Into<DeviceArg>) -> Result<()> {
 ///   was built with, makes no sense.
 /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one that
 ///   had opened a device.
+///
+/// Also what [any call](crate#errors) may give.
 ///
 /// # Example
 ///
@@ -267,6 +275,8 @@ pub fn set_device_idx(device: impl Into<DeviceArg>) -> Result<()> {
 /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one that
 ///   had opened a device.
 ///
+/// Also what [any call](crate#errors) may give.
+///
 /// # Example
 ///
 /// ```
@@ -302,6 +312,8 @@ pub fn get_device_capability(device: impl Into<DeviceArg>) -> Result<DeviceCapab
 /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one that
 ///   had opened a device.
 ///
+/// Also what [any call](crate#errors) may give.
+///
 /// # Example
 ///
 /// ```
@@ -329,8 +341,8 @@ pub fn current_stream(device: impl Into<DeviceArg>) -> Result<Stream> {
 ///
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): `stream` belongs to another runtime
 ///   than the thread's.
-/// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one that
-///   had opened a device.
+///
+/// Also what [any call](crate#errors) may give.
 ///
 /// # Example
 ///
@@ -368,8 +380,8 @@ pub fn set_stream(stream: &Stream) -> Result<()> {
 ///   was built with, makes no sense.
 /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one that
 ///   had opened a device.
-/// - [`DeviceLost`](crate::ErrorKind::DeviceLost): The device was lost; every later call that uses
-///   it says so too.
+///
+/// Also what [any wait](crate#errors) may give.
 ///
 /// # Example
 ///
@@ -409,6 +421,8 @@ pub fn synchronize(device: impl Into<DeviceArg>) -> Result<()> {
 ///   was built with, makes no sense.
 /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one that
 ///   had opened a device.
+///
+/// Also what [any call](crate#errors) may give.
 ///
 /// # Example
 ///
@@ -516,6 +530,8 @@ pub mod memory {
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
     ///   that had opened a device.
     ///
+    /// Also what [any call](crate#errors) may give.
+    ///
     /// # Example
     ///
     /// ```
@@ -546,10 +562,7 @@ pub mod memory {
     ///
     /// # Errors
     ///
-    /// - [`DeviceLost`](crate::ErrorKind::DeviceLost): A device was lost; every later call that
-    ///   uses it says so too.
-    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
-    ///   that had opened a device.
+    /// What [any wait](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -579,10 +592,10 @@ pub mod memory {
     ///
     /// # Errors
     ///
-    /// - [`DeviceLost`](crate::ErrorKind::DeviceLost): A device was lost; every later call that
-    ///   uses it says so too.
-    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
-    ///   that had opened a device.
+    /// - [`NotPermitted`](crate::ErrorKind::NotPermitted): A capture that is under way forbids it;
+    ///   see [`CaptureErrorMode`](crate::CaptureErrorMode).
+    ///
+    /// Also what [any command](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -612,8 +625,7 @@ pub mod memory {
     ///
     /// # Errors
     ///
-    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
-    ///   that had opened a device.
+    /// What [any call](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -641,8 +653,7 @@ pub mod memory {
     ///
     /// # Errors
     ///
-    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
-    ///   that had opened a device.
+    /// What [any call](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -667,8 +678,7 @@ pub mod memory {
     ///
     /// # Errors
     ///
-    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
-    ///   that had opened a device.
+    /// What [any call](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -697,8 +707,7 @@ pub mod memory {
     ///
     /// # Errors
     ///
-    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
-    ///   that had opened a device.
+    /// What [any call](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -721,8 +730,7 @@ pub mod memory {
     ///
     /// # Errors
     ///
-    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
-    ///   that had opened a device.
+    /// What [any call](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -754,6 +762,8 @@ pub mod memory {
     ///   runtime was built with, makes no sense.
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
     ///   that had opened a device.
+    ///
+    /// Also what [any call](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -792,6 +802,8 @@ pub mod memory {
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
     ///   that had opened a device.
     ///
+    /// Also what [any call](crate#errors) may give.
+    ///
     /// # Example
     ///
     /// ```
@@ -824,6 +836,8 @@ pub mod memory {
     ///   runtime was built with, makes no sense.
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
     ///   that had opened a device.
+    ///
+    /// Also what [any call](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -860,6 +874,8 @@ pub mod memory {
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
     ///   that had opened a device.
     ///
+    /// Also what [any call](crate#errors) may give.
+    ///
     /// # Example
     ///
     /// ```
@@ -891,6 +907,8 @@ pub mod memory {
     ///   runtime was built with, makes no sense.
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
     ///   that had opened a device.
+    ///
+    /// Also what [any call](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -926,6 +944,8 @@ pub mod memory {
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
     ///   that had opened a device.
     ///
+    /// Also what [any call](crate#errors) may give.
+    ///
     /// # Example
     ///
     /// ```
@@ -957,6 +977,8 @@ pub mod memory {
     ///   runtime was built with, makes no sense.
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
     ///   that had opened a device.
+    ///
+    /// Also what [any call](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -993,6 +1015,8 @@ pub mod memory {
     ///   runtime was built with, makes no sense.
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
     ///   that had opened a device.
+    ///
+    /// Also what [any call](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -1039,6 +1063,8 @@ pub mod memory {
     /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): `fraction` is no number from 0 to
     ///   1.
     ///
+    /// Also what [any call](crate#errors) may give.
+    ///
     /// # Example
     ///
     /// ```
@@ -1072,6 +1098,8 @@ pub mod memory {
     ///   runtime was built with, makes no sense.
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
     ///   that had opened a device.
+    ///
+    /// Also what [any call](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -1109,6 +1137,8 @@ pub mod memory {
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
     ///   that had opened a device.
     ///
+    /// Also what [any call](crate#errors) may give.
+    ///
     /// # Example
     ///
     /// ```
@@ -1138,6 +1168,8 @@ pub mod memory {
     ///   runtime was built with, makes no sense.
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
     ///   that had opened a device.
+    ///
+    /// Also what [any call](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -1174,6 +1206,8 @@ pub mod memory {
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
     ///   that had opened a device.
     ///
+    /// Also what [any call](crate#errors) may give.
+    ///
     /// # Example
     ///
     /// ```
@@ -1204,6 +1238,8 @@ pub mod memory {
     ///   runtime was built with, makes no sense.
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
     ///   that had opened a device.
+    ///
+    /// Also what [any call](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -1238,6 +1274,8 @@ pub mod memory {
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
     ///   that had opened a device.
     ///
+    /// Also what [any call](crate#errors) may give.
+    ///
     /// # Example
     ///
     /// ```
@@ -1270,6 +1308,8 @@ pub mod memory {
     ///   runtime was built with, makes no sense.
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
     ///   that had opened a device.
+    ///
+    /// Also what [any call](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -1308,6 +1348,8 @@ pub mod memory {
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
     ///   that had opened a device.
     ///
+    /// Also what [any call](crate#errors) may give.
+    ///
     /// # Example
     ///
     /// ```
@@ -1345,6 +1387,8 @@ pub mod memory {
     ///   runtime was built with, makes no sense.
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
     ///   that had opened a device.
+    ///
+    /// Also what [any call](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -1421,6 +1465,8 @@ pub mod random {
     ///   that had opened a device.
     /// - [`Driver`](crate::ErrorKind::Driver): The driver could not open the device.
     ///
+    /// Also what [any command](crate#errors) may give.
+    ///
     /// # Example
     ///
     /// ```
@@ -1457,6 +1503,8 @@ pub mod random {
     ///   that had opened a device.
     /// - [`Driver`](crate::ErrorKind::Driver): The driver could not open the device.
     ///
+    /// Also what [any command](crate#errors) may give.
+    ///
     /// # Example
     ///
     /// ```
@@ -1490,6 +1538,8 @@ pub mod random {
     ///   that had opened a device.
     /// - [`Driver`](crate::ErrorKind::Driver): The driver could not open the device.
     ///
+    /// Also what [any command](crate#errors) may give.
+    ///
     /// # Example
     ///
     /// ```
@@ -1515,8 +1565,7 @@ pub mod random {
     ///
     /// # Errors
     ///
-    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
-    ///   that had opened a device.
+    /// What [any call](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -1542,8 +1591,7 @@ pub mod random {
     ///
     /// # Errors
     ///
-    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
-    ///   that had opened a device.
+    /// What [any call](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -1569,8 +1617,7 @@ pub mod random {
     ///
     /// # Errors
     ///
-    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
-    ///   that had opened a device.
+    /// What [any call](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -1596,8 +1643,7 @@ pub mod random {
     ///
     /// # Errors
     ///
-    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
-    ///   that had opened a device.
+    /// What [any call](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -1634,6 +1680,8 @@ pub mod random {
     /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): The offset of the state is no
     ///   multiple of 4.
     ///
+    /// Also what [any call](crate#errors) may give.
+    ///
     /// # Example
     ///
     /// ```
@@ -1666,6 +1714,8 @@ pub mod random {
     ///   runtime was built with, makes no sense.
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
     ///   that had opened a device.
+    ///
+    /// Also what [any call](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -1700,6 +1750,8 @@ pub mod random {
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
     ///   that had opened a device.
     ///
+    /// Also what [any call](crate#errors) may give.
+    ///
     /// # Example
     ///
     /// ```
@@ -1730,6 +1782,8 @@ pub mod random {
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
     ///   that had opened a device.
     /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): The offset is no multiple of 4.
+    ///
+    /// Also what [any call](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -1810,10 +1864,10 @@ impl Graph {
     ///   stream is captured by another.
     /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
     /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
-    /// - [`DeviceLost`](crate::ErrorKind::DeviceLost): The device was lost; every later call that
-    ///   uses it says so too.
-    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
-    ///   that had opened a device.
+    /// - [`Config`](crate::ErrorKind::Config): A setting, from the environment or a builder, has no
+    ///   valid value.
+    ///
+    /// Also what [any command](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -1851,11 +1905,8 @@ impl Graph {
     /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): Launches that were declared to be
     ///   independent of each other are not; only builds with debug assertions look for that.
     /// - [`OutOfMemory`](crate::ErrorKind::OutOfMemory): There is no memory for the commands.
-    /// - [`DeviceLost`](crate::ErrorKind::DeviceLost): The device was lost; every later call that
-    ///   uses it says so too.
-    /// - [`ShutDown`](crate::ErrorKind::ShutDown): The runtime that it began in was shut down.
-    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
-    ///   that had opened a device.
+    ///
+    /// Also what [any command](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -1887,12 +1938,8 @@ impl Graph {
     /// - [`Capture`](crate::ErrorKind::Capture): Nothing was captured, or the graph was built
     ///   without `keep_graph`.
     /// - [`OutOfMemory`](crate::ErrorKind::OutOfMemory): There is no memory for the commands.
-    /// - [`DeviceLost`](crate::ErrorKind::DeviceLost): The device was lost; every later call that
-    ///   uses it says so too.
-    /// - [`ShutDown`](crate::ErrorKind::ShutDown): The runtime that it was captured in was shut
-    ///   down.
-    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
-    ///   that had opened a device.
+    ///
+    /// Also what [any command](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -1929,12 +1976,8 @@ impl Graph {
     /// - [`LimitExceeded`](crate::ErrorKind::LimitExceeded): A generator has not so many draws
     ///   left.
     /// - [`OutOfMemory`](crate::ErrorKind::OutOfMemory): There is no memory for the commands.
-    /// - [`DeviceLost`](crate::ErrorKind::DeviceLost): The device was lost; every later call that
-    ///   uses it says so too.
-    /// - [`ShutDown`](crate::ErrorKind::ShutDown): The runtime that it was captured in was shut
-    ///   down.
-    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
-    ///   that had opened a device.
+    ///
+    /// Also what [any command](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -1965,8 +2008,7 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
-    ///   that had opened a device.
+    /// What [any call](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -2041,10 +2083,8 @@ impl Graph {
     /// - [`Capture`](crate::ErrorKind::Capture): Nothing was captured, or without
     ///   [`enable_debug_mode`](Self::enable_debug_mode).
     /// - [`Io`](crate::ErrorKind::Io): The file can't be written.
-    /// - [`ShutDown`](crate::ErrorKind::ShutDown): The runtime that it was captured in was shut
-    ///   down.
-    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
-    ///   that had opened a device.
+    ///
+    /// Also what [any call](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -2093,10 +2133,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// - [`DeviceLost`](crate::ErrorKind::DeviceLost): The device was lost; every later call that
-    ///   uses it says so too.
-    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
-    ///   that had opened a device.
+    /// What [any wait](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -2123,10 +2160,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// - [`DeviceLost`](crate::ErrorKind::DeviceLost): The device was lost; every later call that
-    ///   uses it says so too.
-    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
-    ///   that had opened a device.
+    /// What [any wait](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -2178,10 +2212,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// - [`DeviceLost`](crate::ErrorKind::DeviceLost): The device was lost; every later call that
-    ///   uses it says so too.
-    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
-    ///   that had opened a device.
+    /// What [any command](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -2213,10 +2244,10 @@ impl Stream {
     ///
     /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `event` was recorded on another
     ///   device, or in another runtime.
-    /// - [`DeviceLost`](crate::ErrorKind::DeviceLost): The device was lost; every later call that
-    ///   uses it says so too.
-    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
-    ///   that had opened a device.
+    /// - [`Capture`](crate::ErrorKind::Capture): The stream is captured and `event` is outside of
+    ///   that capture, or `event` is of a capture that has ended.
+    ///
+    /// Also what [any command](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -2249,10 +2280,10 @@ impl Stream {
     ///
     /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): `other` is on another device, or in
     ///   another runtime.
-    /// - [`DeviceLost`](crate::ErrorKind::DeviceLost): The device was lost; every later call that
-    ///   uses it says so too.
-    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
-    ///   that had opened a device.
+    /// - [`Capture`](crate::ErrorKind::Capture): The stream is captured and `other` is outside of
+    ///   that capture, or captured by another graph.
+    ///
+    /// Also what [any command](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -2295,12 +2326,10 @@ impl Event {
     ///
     /// # Errors
     ///
-    /// - [`DeviceLost`](crate::ErrorKind::DeviceLost): The device was lost; every later call that
-    ///   uses it says so too.
-    /// - [`ShutDown`](crate::ErrorKind::ShutDown): The runtime that it was recorded in was shut
-    ///   down.
-    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
-    ///   that had opened a device.
+    /// - [`Capture`](crate::ErrorKind::Capture): It was recorded in a graph capture, where it is
+    ///   reached at each replay anew.
+    ///
+    /// Also what [any wait](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -2326,12 +2355,10 @@ impl Event {
     ///
     /// # Errors
     ///
-    /// - [`DeviceLost`](crate::ErrorKind::DeviceLost): The device was lost; every later call that
-    ///   uses it says so too.
-    /// - [`ShutDown`](crate::ErrorKind::ShutDown): The runtime that it was recorded in was shut
-    ///   down.
-    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
-    ///   that had opened a device.
+    /// - [`Capture`](crate::ErrorKind::Capture): It was recorded in a graph capture, where it is
+    ///   reached at each replay anew.
+    ///
+    /// Also what [any wait](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -2358,12 +2385,10 @@ impl Event {
     ///
     /// # Errors
     ///
-    /// - [`DeviceLost`](crate::ErrorKind::DeviceLost): The device was lost; every later call that
-    ///   uses it says so too.
-    /// - [`ShutDown`](crate::ErrorKind::ShutDown): The runtime that it was recorded in was shut
-    ///   down.
-    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
-    ///   that had opened a device.
+    /// - [`Capture`](crate::ErrorKind::Capture): It was recorded in a graph capture, where it is
+    ///   reached at each replay anew.
+    ///
+    /// Also what [any wait](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -2394,17 +2419,15 @@ impl Event {
     /// - [`TimingNotEnabled`](crate::ErrorKind::TimingNotEnabled): An event was made without
     ///   timing.
     /// - [`NotRecorded`](crate::ErrorKind::NotRecorded): An event was never recorded.
+    /// - [`Capture`](crate::ErrorKind::Capture): An event was recorded in a graph capture, where it
+    ///   has no time.
     /// - [`InvalidDevice`](crate::ErrorKind::InvalidDevice): The events were recorded on different
     ///   devices.
     /// - [`Unsupported`](crate::ErrorKind::Unsupported): A queue of the device has no timestamps,
     ///   or the events were recorded on queues whose timestamps can't be compared.
     /// - [`NotReady`](crate::ErrorKind::NotReady): An event is not reached yet.
-    /// - [`DeviceLost`](crate::ErrorKind::DeviceLost): The device was lost; every later call that
-    ///   uses it says so too.
-    /// - [`ShutDown`](crate::ErrorKind::ShutDown): The runtime that they were recorded in was shut
-    ///   down.
-    /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
-    ///   that had opened a device.
+    ///
+    /// Also what [any wait](crate#errors) may give.
     ///
     /// # Example
     ///
