@@ -19,7 +19,10 @@ fn main() {
     let mut read = |path: &Path| {
         println!("cargo::rerun-if-changed={}", path.display());
         fs::read_to_string(path).unwrap_or_else(|error| {
-            faults.push(format!("{}: {error}", path.display()));
+            faults.push(format!(
+                "{}: {error}; the build can't do without it",
+                path.display()
+            ));
             String::new()
         })
     };

@@ -9,6 +9,7 @@ use super::model::{
 };
 use super::names;
 use super::rules::{self, Names};
+use super::similar;
 use super::stats::StatsSpec;
 use super::text;
 use super::types::{self, Type};
@@ -261,8 +262,9 @@ impl<'a> Check<'a> {
         match entry.lasting(list) {
             Ok(_) => {}
             Err(Unresolved::Unknown(name)) if name == target.as_str() => {
-                self.faults
-                    .add(&target.at, format!("unknown entry `{name}` in this list"));
+                let hint = similar::hint(&name, list.iter().map(|entry| entry.name.as_str()));
+                let fault = format!("unknown entry `{name}` in this list{hint}");
+                self.faults.add(&target.at, fault);
             }
             // Noted at the entry that names it.
             Err(Unresolved::Unknown(_)) => {}
@@ -310,11 +312,13 @@ impl<'a> Check<'a> {
             Some(row) if has(row) => None,
             Some(_) => Some(format!("the type `{}` has no `{key}`", name.as_str())),
             None => {
-                let known: Vec<&str> = self.rows.keys().copied().collect();
-                let known = known.join(", ");
+                let known = self.rows.iter().filter(|(_, row)| has(row));
+                let known: Vec<&str> = known.map(|(name, _)| *name).collect();
+                let hint = similar::hint(name.as_str(), known.iter().copied());
                 Some(format!(
-                    "unknown type `{}`; declared are {known}",
-                    name.as_str()
+                    "unknown type `{}`; those with `{key}` are {}{hint}",
+                    name.as_str(),
+                    known.join(", ")
                 ))
             }
         };
@@ -326,8 +330,9 @@ impl<'a> Check<'a> {
             let kind = error.kind.as_str();
             if !self.kinds.contains(kind) {
                 let known: Vec<&str> = self.spec.kinds.iter().map(Word::as_str).collect();
+                let hint = similar::hint(kind, known.iter().copied());
                 let known = known.join(", ");
-                let fault = format!("unknown error kind `{kind}`; `kinds` has {known}");
+                let fault = format!("unknown error kind `{kind}`; `kinds` has {known}{hint}");
                 self.faults.add(&error.kind.at, fault);
             }
             self.refuse(&error.text, text::refuse_sentence(&error.text.text));

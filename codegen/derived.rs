@@ -4,6 +4,7 @@ use super::fault::Faults;
 use super::fields::Word;
 use super::model::{Body, Derived, Entry, STATS, Spec};
 use super::rules::refuse;
+use super::similar;
 use super::stats::{Place, StatsSpec};
 
 /// The argument of the body that resets, besides those of the entry that returns the statistics.
@@ -80,7 +81,14 @@ fn refuse_target(derived: &Derived, stats: &StatsSpec) -> Option<String> {
             let meant = aliases.iter().find(|(alias, _)| alias == key);
             Some(match meant {
                 Some((_, meant)) => format!("`{key}` is another spelling of `{meant}`"),
-                None => format!("unknown key `{key}`; they are made by {}", super::STATS),
+                None => {
+                    let keys = stats.keys();
+                    let hint = similar::hint(key, keys.iter().map(|(key, _)| key.as_str()));
+                    format!(
+                        "unknown key `{key}`; they are made by {}{hint}",
+                        super::STATS
+                    )
+                }
             })
         }
         Derived::Resets(reset) => {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::fault::Faults;
+use super::similar;
 use super::yaml::{Node, Path};
 
 /// A text of the spec, with its place.
@@ -112,10 +113,11 @@ impl<'a> Fields<'a> {
     /// Notes every key that nobody took.
     pub fn close(self) {
         for (position, key, _) in &self.rest {
+            let hint = similar::hint(key, self.known.iter().map(String::as_str));
             let known = self.known.join(", ");
             self.faults.add(
                 &child(&self.at, *position),
-                format!("unknown key `{key}`; expected one of {known}"),
+                format!("unknown key `{key}`; expected one of {known}{hint}"),
             );
         }
     }

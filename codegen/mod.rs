@@ -13,6 +13,7 @@ mod names;
 mod parts;
 mod render;
 mod rules;
+mod similar;
 pub mod stats;
 mod template;
 mod text;
@@ -115,7 +116,8 @@ fn read_file<T>(
     let root = match yaml::load(text) {
         Ok(root) => root,
         Err(refusal) => {
-            found.push(fault(refusal.line, &refusal.text));
+            let hint = yaml::hint(&refusal.text);
+            found.push(fault(refusal.line, &format!("{}{hint}", refusal.text)));
             found.sort();
             return Err(found);
         }

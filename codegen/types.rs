@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use super::names::RESERVED;
+use super::similar;
 
 /// Types of the language and its library: name, number of parameters, path to import.
 const LIBRARY: &[(&str, usize, Option<&str>)] = &[
@@ -151,9 +152,13 @@ impl Type {
                 None => declared.contains(name.as_str()).then_some(0),
             };
             match wanted {
-                None => found.push(format!(
-                    "unknown Rust type `{name}`; a type of the crate is declared under `uses`"
-                )),
+                None => {
+                    let library = LIBRARY.iter().map(|row| row.0);
+                    let hint = similar::hint(name, library.chain(declared.iter().copied()));
+                    found.push(format!(
+                        "unknown Rust type `{name}`; a type of the crate is declared under `uses`{hint}"
+                    ));
+                }
                 Some(wanted) if wanted != types.len() => found.push(format!(
                     "`{name}` takes {wanted} type parameters, {} given",
                     types.len()

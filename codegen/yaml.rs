@@ -54,6 +54,32 @@ pub fn load(text: &str) -> Result<Node, Refusal> {
     Ok(node)
 }
 
+/// What mostly is behind a refusal of the reader's, where its own words don't say.
+pub fn hint(refusal: &str) -> &'static str {
+    const HINTS: &[(&str, &str)] = &[
+        (
+            "did not find expected key",
+            "; does this line, or one above it, begin in another column than its neighbours, or does a text with \
+             `: ` in it lack quotes?",
+        ),
+        (
+            "mapping values are not allowed",
+            "; a text with `: ` in it needs quotes or a `|` block, and a key stands in the column of its neighbours",
+        ),
+        (
+            "did not find expected '-' indicator",
+            "; does this line begin in another column than the entries around it?",
+        ),
+        (
+            "cannot start any token",
+            "; a text that starts with a character of YAML's own needs quotes or a `|` block",
+        ),
+        ("tab character", "; indent with blanks"),
+    ];
+    let found = HINTS.iter().find(|(words, _)| refusal.contains(words));
+    found.map_or("", |(_, hint)| hint)
+}
+
 /// The line of a node, from 1. For a child of a map it is the line of the key.
 ///
 /// The reader tells lines in errors only, so the file is read once more with a visitor that fails
