@@ -156,7 +156,7 @@ impl<'a> Check<'a> {
             let is_root = module.name.as_str() == ROOT;
             match &module.summary {
                 Some(summary) if is_root => {
-                    let fault = "the docs of the crate's root are in src/lib.rs";
+                    let fault = "the docs of the crate's root are in src/crate_docs.md";
                     self.faults.add(&summary.at, fault);
                 }
                 Some(summary) => self.refuse(summary, text::refuse_summary(&summary.text)),
