@@ -166,7 +166,8 @@ impl Stream {
 
     /// Launches a kernel on this stream.
     ///
-    /// Everything is checked before anything is recorded; a grid without groups is a no-op.
+    /// Everything is checked before anything is recorded; a grid without groups is a no-op. The element types of
+    /// buffers are not compared with the shader's; see [`Arg`](crate::Arg).
     ///
     /// # Errors
     ///

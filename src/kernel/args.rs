@@ -33,6 +33,10 @@ impl Address {
 /// 32-bit float members; [`Arg::f64`] and [`Arg::f16`] make the other floats. Vectors, arrays and
 /// structs come from [`Arg::block`].
 ///
+/// Memory is bytes: the element type of a buffer is not compared with what the shader declares. A
+/// `Buffer<u16>` fits a `float x[]`, which then reads two elements as one float. What is checked is that a
+/// buffer has the bytes that the shader's block has before its runtime-sized array.
+///
 /// # Views
 ///
 /// A whole buffer fits every slot. A view fits a descriptor where its first byte, counted from the
