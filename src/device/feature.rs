@@ -60,9 +60,9 @@ pub enum Feature {
     VulkanMemoryModelDeviceScope,
     /// Integer dot products.
     ShaderIntegerDotProduct,
-    /// Choosing the subgroup size of a pipeline.
+    /// Choosing the subgroup size of a pipeline, which [`KernelBuilder`](crate::KernelBuilder) has no setting for.
     SubgroupSizeControl,
-    /// Subgroups that are always full.
+    /// Subgroups that are always full, which [`KernelBuilder`](crate::KernelBuilder) has no setting for.
     ComputeFullSubgroups,
     /// Workgroup sizes through `LocalSizeId`, and queries of buffer sizes.
     Maintenance4,

@@ -50,13 +50,13 @@ pub struct DeviceLimits {
     pub optimal_buffer_copy_offset_alignment: u64,
     /// Nanoseconds of one step of a timestamp.
     pub timestamp_period: f32,
-    /// The invocations of a subgroup, where a kernel does not choose.
+    /// The invocations of a subgroup, as kernels get it.
     pub subgroup_size: u32,
-    /// The least invocations of a subgroup that a kernel can choose.
+    /// The least invocations of a subgroup that Vulkan lets a pipeline choose; kernels of this crate don't.
     pub min_subgroup_size: u32,
-    /// The most invocations of a subgroup that a kernel can choose.
+    /// The most invocations of a subgroup that Vulkan lets a pipeline choose; kernels of this crate don't.
     pub max_subgroup_size: u32,
-    /// The most subgroups of a workgroup, where a kernel chooses the subgroup size.
+    /// The most subgroups of a workgroup, where a pipeline chooses the subgroup size; kernels of this crate don't.
     pub max_compute_workgroup_subgroups: u32,
 }
 
