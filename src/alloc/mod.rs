@@ -2,9 +2,15 @@
 //! is asked of the driver and what is given back to it, and the numbers of all that. No device and no
 //! lock is in here.
 //!
-//! The rules are those of PyTorch's caching allocator, so that its numbers are ours. `Core` decides
-//! over segments of any kind and asks for what it can't do itself: a `Source` makes segments, tickets
-//! say whether commands have finished, and whoever calls waits for them, outside of its lock.
+//! The rules are those of PyTorch's caching allocator, so that its numbers are ours. Start with what you have:
+//!
+//! - [`AllocConf`] has the settings, with the keys of `PYTORCH_ALLOC_CONF`.
+//! - [`MemorySnapshot`] is what [`memory::memory_snapshot`](crate::memory::memory_snapshot) gives: segments, blocks and
+//!   history, to look at, to print ([`memory_summary`], [`MemoryUse`]) and to write to a file.
+//! - [`Simulator`] is the allocator itself on a simulated device of any size, to try settings on a recorded history.
+
+// `Core` decides over segments of any kind and asks for what it can't do itself: a `Source` makes segments,
+// tickets say whether commands have finished, and whoever calls waits for them, outside of its lock.
 
 pub(crate) mod block;
 mod conf;
