@@ -255,7 +255,7 @@ impl<T: Pod> Buffer<T> {
         self.stream().fill(self, value)
     }
 
-    /// Copies `src`, which must be as long as the buffer.
+    /// Copies `src`, which must have the length of the buffer.
     ///
     /// # Errors
     ///
@@ -329,7 +329,7 @@ impl<T: Pod> View<'_, T> {
         self.stream().fill(*self, value)
     }
 
-    /// Copies `src`, which must be as long as the view; see [`Stream::copy`] for overlaps.
+    /// Copies `src`, which must have the length of the view; see [`Stream::copy`] for overlaps.
     ///
     /// # Errors
     ///

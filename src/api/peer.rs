@@ -68,7 +68,7 @@ impl Stream {
         }
     }
 
-    /// The same with rows, of which there must be as many as long. The strides may differ.
+    /// The same with rows: as many on both sides, of the same length. The strides may differ.
     ///
     /// # Errors
     ///
@@ -135,7 +135,7 @@ impl Stream {
 }
 
 impl<T: Pod> Buffer<T> {
-    /// Copies `src`, which may be on another device and must be as long as the buffer.
+    /// Copies `src`, which may be on another device and must have the length of the buffer.
     ///
     /// On the current streams of both devices; see [`Stream::copy_from_peer`].
     ///
@@ -149,7 +149,7 @@ impl<T: Pod> Buffer<T> {
 }
 
 impl<T: Pod> View<'_, T> {
-    /// Copies `src`, which may be on another device and must be as long as the view.
+    /// Copies `src`, which may be on another device and must have the length of the view.
     ///
     /// On the current streams of both devices; see [`Stream::copy_from_peer`].
     ///
@@ -163,7 +163,7 @@ impl<T: Pod> View<'_, T> {
 }
 
 impl<T: Pod> Rows<'_, T> {
-    /// Copies `src`, which may be on another device and must have as many rows as long.
+    /// Copies `src`, which may be on another device and must have as many rows, of the same length.
     ///
     /// On the current streams of both devices; see [`Stream::copy_from_peer`].
     ///

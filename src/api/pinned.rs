@@ -181,7 +181,7 @@ impl<T: Pod> PinnedBuffer<T> {
     /// // SAFETY: the layout has bytes.
     /// let memory = unsafe { alloc_zeroed(layout) };
     /// assert!(!memory.is_null());
-    /// // SAFETY: nothing else uses it before it is freed, behind the buffer and its copies.
+    /// // SAFETY: nothing else uses it before it is freed, after the buffer and its copies.
     /// let imported = unsafe { PinnedBuffer::import(memory.cast::<u32>(), 1 << 14) };
     /// match imported {
     ///     Ok(host) => assert_eq!(host.read()?[5], 0),
@@ -342,7 +342,7 @@ impl<T: Pod> DerefMut for PinnedWrite<'_, T> {
 }
 
 impl Stream {
-    /// Copies pinned memory to a buffer or view, which must be as long; does not wait.
+    /// Copies pinned memory to a buffer or view, which must have the same length; does not wait.
     ///
     /// # Errors
     ///
@@ -365,7 +365,7 @@ impl Stream {
         copy::from_pinned(&core, &src.memory, range.into())
     }
 
-    /// Copies a buffer or view to pinned memory, which must be as long; does not wait.
+    /// Copies a buffer or view to pinned memory, which must have the same length; does not wait.
     ///
     /// [`PinnedBuffer::read`] waits for it.
     ///
@@ -392,7 +392,7 @@ impl Stream {
 }
 
 impl<T: Pod> Buffer<T> {
-    /// Copies pinned memory, which must be as long as the buffer; does not wait.
+    /// Copies pinned memory, which must have the length of the buffer; does not wait.
     ///
     /// # Errors
     ///
@@ -401,7 +401,7 @@ impl<T: Pod> Buffer<T> {
         View::from(self).copy_from_pinned(src)
     }
 
-    /// Copies the content to pinned memory, which must be as long as the buffer; does not wait.
+    /// Copies the content to pinned memory, which must have the length of the buffer; does not wait.
     ///
     /// # Errors
     ///
@@ -412,7 +412,7 @@ impl<T: Pod> Buffer<T> {
 }
 
 impl<T: Pod> View<'_, T> {
-    /// Copies pinned memory, which must be as long as the view; does not wait.
+    /// Copies pinned memory, which must have the length of the view; does not wait.
     ///
     /// # Errors
     ///
@@ -421,7 +421,7 @@ impl<T: Pod> View<'_, T> {
         self.stream().copy_from_pinned(src, *self)
     }
 
-    /// Copies the content to pinned memory, which must be as long as the view; does not wait.
+    /// Copies the content to pinned memory, which must have the length of the view; does not wait.
     ///
     /// # Errors
     ///

@@ -119,7 +119,7 @@ fn wrong_count(given: usize, devices: u32) -> Error {
 
 /// The seed that a text means.
 ///
-/// A decimal number from -2^63 to 2^64 - 1, or a hexadecimal one behind `0x`. A negative number
+/// A decimal number from -2^63 to 2^64 - 1, or a hexadecimal one after `0x`. A negative number
 /// means the seed with the same 64 bits: `-1` is 2^64 - 1.
 ///
 /// # Errors

@@ -14,7 +14,7 @@ use crate::runtime::Stream;
 
 /// Rows of elements that start a fixed distance apart: a matrix with padding, or a part of a larger one. Cheap to copy.
 ///
-/// Made by [`View::rows`]. Copies from and to the host have its data without gaps, one row behind the other.
+/// Made by [`View::rows`]. Copies from and to the host have its data without gaps, one row after the other.
 ///
 /// Each row is a region of its own to the device, unless there are no gaps between them; many short ones take longer
 /// than their bytes alone would.
@@ -45,7 +45,7 @@ pub struct Rows<'a, T: Pod> {
 impl<'a, T: Pod> View<'a, T> {
     /// `count` rows of `len` elements each, the first ones of which lie `stride` elements apart.
     ///
-    /// The first row starts with the view. Behind the last one there need be nothing. No rows, and rows of no
+    /// The first row starts with the view. After the last one there need be nothing. No rows, and rows of no
     /// elements, lie in any view, and copying them does nothing.
     ///
     /// # Errors
@@ -145,7 +145,7 @@ impl<'a, T: Pod> Rows<'a, T> {
         Some(mem::Rows::new(range, self.count as u64, len, stride))
     }
 
-    /// Copies `src`, which must have as many rows as long; see [`Stream::copy_rows`].
+    /// Copies `src`, which must have as many rows, of the same length; see [`Stream::copy_rows`].
     ///
     /// # Errors
     ///
@@ -226,14 +226,14 @@ impl<T: Pod> fmt::Debug for Rows<'_, T> {
 }
 
 impl Stream {
-    /// Copies rows to rows, of which there must be as many as long. The strides may differ.
+    /// Copies rows to rows: as many on both sides, of the same length. The strides may differ.
     ///
     /// Rows of one buffer may lie between each other, and may overlap: `dst` gets what `src` held before. Overlapping
     /// ones go through staging memory, for which the call may wait.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidArgument`] with [`Details::Size`] if they are not as many or not as long,
+    /// [`ErrorKind::InvalidArgument`] with [`Details::Size`] if their number or their length differs,
     /// [`ErrorKind::InvalidDevice`] if either is on another device than the stream. Also what [any
     /// command](crate#errors) may give.
     ///

@@ -140,7 +140,7 @@ impl Stream {
         copy::fill(&core, opened.through(), range, pattern)
     }
 
-    /// Copies `src` to `dst`, which must be as long.
+    /// Copies `src` to `dst`, which must have the same length.
     ///
     /// Views of one buffer may overlap: `dst` gets what `src` held before.
     ///

@@ -66,7 +66,7 @@ counters! {
     /// Enough is one command at first, and again when the host has waited for the stream; with each such
     /// seal it is four times as many, up to 256.
     seals_by_size,
-    /// Recordings that were sealed by an event behind them.
+    /// Recordings that were sealed by an event after them.
     seals_by_event,
     /// Recordings that were sealed because what follows waits for another stream.
     seals_by_wait,

@@ -12,7 +12,7 @@ use crate::exec::{Mark, Time, elapsed};
 
 /// A point of a stream that can be waited for. A handle: clones are the same event.
 ///
-/// Recording puts it behind all commands that the stream has so far; recording again moves it. A wait
+/// Recording puts it after all commands that the stream has so far; recording again moves it. A wait
 /// is for where the event was when the wait was made: moving it later changes nothing about that. An
 /// event that was never recorded counts as reached, and waiting for it does nothing. It keeps neither
 /// its stream nor any memory, and may be dropped at any moment.
@@ -96,7 +96,7 @@ impl Event {
         }))
     }
 
-    /// Puts the event behind all commands that a stream has so far; `None` means the current stream of
+    /// Puts the event after all commands that a stream has so far; `None` means the current stream of
     /// the current device.
     ///
     /// Does not wait, and submits nothing that would not be submitted anyway.

@@ -161,7 +161,7 @@ impl Stream {
 
     /// Runs a function on the host once all commands so far have finished.
     ///
-    /// It runs on a thread of the runtime, behind the callbacks that the stream was given before. It may
+    /// It runs on a thread of the runtime, after the callbacks that the stream was given before. It may
     /// record commands, but may not wait for the device, and holds up other callbacks and idle streams
     /// while it runs, so keep it short. Commands that come after it do not wait for it, nor does waiting
     /// for the stream; [`Runtime::shutdown`] does. It is dropped without being called if the device is
@@ -225,7 +225,7 @@ impl Stream {
     /// Runs `f`, in which launches on this stream by this thread are independent of each other.
     ///
     /// No barriers are put between them, however many there are and whatever they use: say so only of
-    /// launches of which none needs another's results. They are ordered with all that is before and behind
+    /// launches of which none needs another's results. They are ordered with all that is before and after
     /// the scope; other commands in the scope, as copies, take effect in order, and so do launches on both
     /// sides of an allocation, which may get memory that was dropped in between. Without a scope, launches
     /// are ordered where one writes what another uses.

@@ -30,7 +30,7 @@ const CLASSES: usize = 16;
 /// | `pinned_max_round_threshold_mb` | MiB | pinned host memory above this size is not rounded up to a power of two; 64 KiB unless set |
 /// | `pinned_max_cached_size_mb` | MiB | pinned host memory above this size is not cached |
 /// | `segment_per_allocation` | `True` or `False` | every allocation has a segment of its own, which goes back to the driver when it is freed: slow, for finding faults; not of PyTorch |
-/// | `cross_stream_reuse` | `True` or `False` | memory that commands of another stream still use may be handed out at once, behind a wait on the device; not of PyTorch, whose numbers it changes |
+/// | `cross_stream_reuse` | `True` or `False` | memory that commands of another stream still use may be handed out at once, after a wait on the device; not of PyTorch, whose numbers it changes |
 ///
 /// # Example
 ///
