@@ -28,7 +28,6 @@ const _: () = {
 };
 
 pub mod alloc;
-mod api;
 mod base;
 mod device;
 mod error;
@@ -39,6 +38,9 @@ mod mem;
 mod rng;
 mod runtime;
 mod vk;
+
+// After `runtime`: the docs show methods in this order, and streams and events are made there.
+mod api;
 
 pub use alloc::host::{DurationStat, HostMemoryStats};
 pub use alloc::stats::{MemoryStats, MemoryStatsDelta, PoolStat, PoolStatDelta, Stat, StatDelta};

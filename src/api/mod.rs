@@ -1,19 +1,25 @@
 //! Owns the public surface: what the spec declares, and the handles that users hold.
 
+// In the order in which the docs show the methods of a type: what a stream does with buffers, before
+// rows, pinned memory, generators, graphs and peers.
 mod buffer;
+mod stream;
+mod view;
+
+mod rows;
+
+mod pinned;
+
 mod event;
 mod generator;
 mod graph;
 mod kernel;
-pub(crate) mod memory;
 mod peer;
-mod pinned;
 mod pool;
+
+pub(crate) mod memory;
 pub(crate) mod random;
 pub(crate) mod root;
-mod rows;
-mod stream;
-mod view;
 
 pub use buffer::{Buffer, Download};
 pub use generator::Generator;
