@@ -180,6 +180,8 @@ impl GraphBuilder {
 
 impl Graph {
     /// A graph that nothing was captured in; belongs to no device yet.
+    ///
+    /// In PyTorch: `torch.accelerator.Graph`.
     #[expect(
         clippy::new_without_default,
         reason = "a graph has an identity, its pool: no two are equal"

@@ -63,6 +63,8 @@ impl MemPoolBodies for MemPool {
 impl MemPool {
     /// A pool of a device's memory; opens nothing, and holds nothing yet.
     ///
+    /// In PyTorch: `torch.cuda.MemPool`, not in `torch.accelerator`.
+    ///
     /// # Errors
     ///
     /// [`InvalidDevice`](crate::ErrorKind::InvalidDevice) if `device` names no visible device;

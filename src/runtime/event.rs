@@ -55,6 +55,8 @@ impl Event {
     /// An event to wait for, not yet recorded.
     ///
     /// It belongs to no device until it is.
+    ///
+    /// In PyTorch: `torch.Event`.
     #[expect(
         clippy::new_without_default,
         reason = "an event is an identity, not a value: no two of them are equal"
@@ -65,6 +67,8 @@ impl Event {
 
     /// An event that also knows the device's time when it is reached, for
     /// [`elapsed_time`](Self::elapsed_time).
+    ///
+    /// In PyTorch: `torch.Event` with `enable_timing=True`.
     ///
     /// # Example
     ///
@@ -84,6 +88,7 @@ impl Event {
     /// }
     /// # Ok::<(), vkaccel::Error>(())
     /// ```
+    #[doc(alias = "enable_timing")]
     pub fn with_timing() -> Self {
         Self::with(true)
     }
@@ -100,6 +105,8 @@ impl Event {
     /// the current device.
     ///
     /// Does not wait, and submits nothing that would not be submitted anyway.
+    ///
+    /// In PyTorch: `torch.Event.record`.
     ///
     /// # Errors
     ///
@@ -147,6 +154,8 @@ impl Event {
     /// stream of the current device.
     ///
     /// The host does not wait. What leads to the event is submitted, so that no order of waits can hang.
+    ///
+    /// In PyTorch: `torch.Event.wait`.
     ///
     /// # Errors
     ///

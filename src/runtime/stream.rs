@@ -29,6 +29,7 @@ use crate::mem::Home;
 /// assert_eq!(stream.to_vec(&buffer)?, [7, 7, 7]);
 /// # Ok::<(), vkaccel::Error>(())
 /// ```
+#[doc(alias = "torch.Stream")]
 #[derive(Clone)]
 pub struct Stream {
     named: Arc<NamedStream>,
@@ -77,6 +78,8 @@ impl Drop for NamedStream {
 
 impl Stream {
     /// Makes a stream on a device; opens nothing.
+    ///
+    /// In PyTorch: `torch.Stream`.
     ///
     /// # Errors
     ///

@@ -274,6 +274,35 @@ fn origins_agree_with_the_list_of_documented_names() {
     assert_eq!(found.len(), 101);
 }
 
+/// What is written by hand says its name in PyTorch as what is generated does, and is found by it.
+#[test]
+fn names_of_torch_are_said_where_functions_are_written_by_hand() {
+    let files = [
+        "src/runtime/event.rs",
+        "src/runtime/stream.rs",
+        "src/api/graph.rs",
+        "src/api/pool.rs",
+    ];
+    let sources = files.map(|file| fs::read_to_string(path(file)).expect("a file of the crate"));
+    let (spec, _) = real();
+    for row in declared(&spec).split_off(spec.lists().map(|(_, list)| list.len()).sum()) {
+        let torch = match row.elsewhere.is_empty() {
+            true if row.origin == "extension" => continue,
+            true => format!("`{}`", row.torch),
+            false => row.elsewhere,
+        };
+        let said = format!("In PyTorch: {torch}");
+        let alias = format!("#[doc(alias = \"{}\")]", torch.trim_matches('`'));
+        for words in [said, alias] {
+            assert!(
+                sources.iter().any(|source| source.contains(&words)),
+                "{}: {words}",
+                row.rust
+            );
+        }
+    }
+}
+
 /// A test that the spec names is there.
 #[test]
 fn proofs_are_tests_that_exist() {
