@@ -119,9 +119,9 @@ pub struct Member {
     pub size_bytes: u32,
     /// Its type.
     pub ty: Type,
-    /// For an address, what the shader does with the memory behind it. For any other member it says
-    /// nothing (it is `Read`): what is done with the block itself is [`Binding::access`].
-    pub access: Access,
+    /// What the shader does with the memory that the addresses in this member lead to; `None` where there are none.
+    /// What it does with the block itself is [`Binding::access`].
+    pub access: Option<Access>,
 }
 
 /// The type of a member.
@@ -251,6 +251,13 @@ pub struct SpecConstant {
     pub ty: Scalar,
     /// The bits of its default value, zero-extended.
     pub default_bits: u64,
+}
+
+impl Member {
+    /// What the shader may do with the memory that an address leads to.
+    pub(crate) fn reach(&self) -> Access {
+        self.access.unwrap_or(Access::ReadWrite)
+    }
 }
 
 impl Interface {

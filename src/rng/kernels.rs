@@ -187,8 +187,8 @@ mod tests {
             } else {
                 Access::Write
             };
-            assert_eq!(memory.access, access, "{name}");
-            assert_eq!(state.access, Access::Read, "{name}");
+            assert_eq!(memory.access, Some(access), "{name}");
+            assert_eq!(state.access, Some(Access::Read), "{name}");
         }
     }
 }

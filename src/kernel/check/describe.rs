@@ -68,7 +68,7 @@ impl<'i> Slot<'i> {
                         "" => String::new(),
                         name => format!(" of `{name}`"),
                     };
-                    format!("a buffer{of} by address that it {}", verb(member.access))
+                    format!("a buffer{of} by address that it {}", verb(member.reach()))
                 }
                 ty => type_name(ty, member.size_bytes),
             },

@@ -315,7 +315,7 @@ impl<'p> Planner<'p> {
             return Ok(());
         };
         let slot = Slot::Member(member);
-        let access = narrowed(index, slot, member.access, memory.access())?;
+        let access = narrowed(index, slot, member.reach(), memory.access())?;
         // The shader may well not follow the address of nothing.
         if memory.len_bytes == 0 {
             self.put(member, &memory.address.to_le_bytes());

@@ -82,8 +82,8 @@ impl<'a> Layout<'a> {
         };
         let ty = self.ty(ty, matrix, depth + 1)?;
         let access = match &ty {
-            Type::Address { .. } => Access::ReadWrite,
-            _ => Access::Read,
+            Type::Address { .. } => Some(Access::ReadWrite),
+            _ => None,
         };
         Ok(Member {
             name: module.member_name(id, index).to_owned(),
@@ -193,7 +193,7 @@ impl<'a> Layout<'a> {
                 offset_bytes: 0,
                 size_bytes: bytes(size_of_type(&ty))?,
                 ty,
-                access: Access::Read,
+                access: None,
             }]
         };
         let align = members.iter().map(|m| natural_align(&m.ty)).max();

@@ -324,7 +324,7 @@ impl Reader<'_> {
             let access = restrict(self.usage.address(index), allowed).access();
             let align = self.usage.align(index);
             if reaches(&mut member.ty, access, align) {
-                member.access = access;
+                member.access = Some(access);
             }
         }
         Ok(PushBlock {
@@ -365,7 +365,7 @@ fn reaches(ty: &mut Type, access: Access, align: u32) -> bool {
         Type::Struct { members, .. } => members.iter_mut().fold(false, |any, member| {
             let one = reaches(&mut member.ty, access, align);
             if one {
-                member.access = access;
+                member.access = Some(access);
             }
             any | one
         }),

@@ -154,10 +154,10 @@ fn addresses_are_followed_through_copies_and_calls() {
     assert_eq!(
         found,
         [
-            ("source", Access::Read),
-            ("target", Access::Write),
-            ("header", Access::ReadWrite),
-            ("n", Access::Read),
+            ("source", Some(Access::Read)),
+            ("target", Some(Access::Write)),
+            ("header", Some(Access::ReadWrite)),
+            ("n", None),
         ]
     );
     let Type::Address {
@@ -318,9 +318,9 @@ fn an_address_with_an_offset_is_still_the_arguments() {
         .collect();
     // Members of structs are not told apart.
     let expected = [
-        ("pair", Access::ReadWrite),
-        ("n", Access::Read),
-        ("rows", Access::Write),
+        ("pair", Some(Access::ReadWrite)),
+        ("n", None),
+        ("rows", Some(Access::Write)),
     ];
     assert_eq!(found, expected);
 }

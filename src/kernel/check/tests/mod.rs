@@ -132,7 +132,7 @@ fn member(name: &str, offset_bytes: u32, size_bytes: u32, ty: Type) -> Member {
         offset_bytes,
         size_bytes,
         ty,
-        access: Access::ReadWrite,
+        access: None,
     }
 }
 
@@ -159,7 +159,7 @@ fn address(name: &str, offset_bytes: u32, fixed_bytes: u32, access: Access) -> M
         align_bytes: 16,
     };
     Member {
-        access,
+        access: Some(access),
         ..member(name, offset_bytes, 8, ty)
     }
 }
