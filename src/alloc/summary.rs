@@ -6,6 +6,18 @@ use super::snapshot::{BlockState, MemorySnapshot};
 use super::stats::{MemoryStats, Stat};
 
 /// What the memory that is held from the driver is used for, in bytes. The parts add up to `reserved`.
+///
+/// # Example
+///
+/// ```
+/// # if vkaccel::device_count() == 0 { return Ok(()); }
+/// let buffer = vkaccel::Buffer::<u8>::zeroed(1000)?;
+/// let used = vkaccel::memory::memory_snapshot(None)?.memory_use();
+/// assert_eq!((used.requested, used.rounding), (1000, 24));
+/// println!("{} of {} bytes are free, in pieces of up to {}", used.free(), used.reserved, used.largest_free);
+/// # drop(buffer);
+/// # Ok::<(), vkaccel::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryUse {

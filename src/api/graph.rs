@@ -99,6 +99,23 @@ enum State {
 /// A call that is refused gives [`ErrorKind::NotPermitted`] and does nothing; one that the capturing thread
 /// made has failed the capture, whose end says so. For the captured streams themselves, waits are refused in
 /// every mode.
+///
+/// # Example
+///
+/// ```
+/// # if vkaccel::device_count() == 0 { return Ok(()); }
+/// use vkaccel::{CaptureErrorMode, ErrorKind, Graph, Stream};
+///
+/// let other = Stream::new(0)?;
+/// let numbers = other.zeroed::<u32>(3)?;
+///
+/// let refused = Graph::new().capture(|| other.to_vec(&numbers));
+/// assert_eq!(refused.unwrap_err().kind(), ErrorKind::NotPermitted);
+///
+/// let mut graph = Graph::builder().capture_error_mode(CaptureErrorMode::Relaxed).build();
+/// assert_eq!(graph.capture(|| other.to_vec(&numbers))?, [0, 0, 0]);
+/// # Ok::<(), vkaccel::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CaptureErrorMode {
@@ -153,6 +170,26 @@ impl GraphBuilder {
     /// What was free in the pool when a graph was captured, each replay of that graph may overwrite. So a
     /// buffer that a later capture gave out, or that was made in the scope of the `MemPool` after the capture,
     /// is sure to hold what it held only until the earlier graph is replayed.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// use vkaccel::{Buffer, Graph};
+    ///
+    /// let numbers = Buffer::<u32>::zeroed(1000)?;
+    /// let step = || {
+    ///     let temporary = Buffer::<u32>::zeroed(1000)?;
+    ///     numbers.copy_from(temporary.view(..)?)
+    /// };
+    /// let mut first = Graph::new();
+    /// first.capture(step)?;
+    /// let mut second = Graph::builder().pool(first.pool()).build();
+    /// second.capture(step)?; // its temporary buffer lies where that of the first lay
+    /// first.replay()?;
+    /// second.replay()?;
+    /// # Ok::<(), vkaccel::Error>(())
+    /// ```
     pub fn pool(mut self, pool: PoolId) -> Self {
         self.pool = Some(pool);
         self

@@ -215,6 +215,20 @@ enum Origin {
 
 impl KernelBuilder<'_> {
     /// Chooses the entry point. Without, it is `main`, or the only one there is.
+    ///
+    /// GLSL has the one entry point `main`; a SPIR-V module may have several, which
+    /// [`Spirv::entry_points`](crate::Spirv::entry_points) lists.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # #[cfg(feature = "glsl")] {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let kernel = vkaccel::Kernel::builder("#version 450\nvoid main() {}").entry("main").build()?;
+    /// assert_eq!(kernel.interface().entry, "main");
+    /// # }
+    /// # Ok::<(), vkaccel::Error>(())
+    /// ```
     pub fn entry(mut self, name: &str) -> Self {
         self.entry = Some(name.to_owned());
         self
@@ -227,12 +241,46 @@ impl KernelBuilder<'_> {
     }
 
     /// Adds a folder in which `#include` looks; the first one added is the first one searched.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # #[cfg(feature = "glsl")] {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let folder = std::env::temp_dir().join("vkaccel_include_example");
+    /// std::fs::create_dir_all(&folder).expect("a folder");
+    /// std::fs::write(folder.join("twice.glsl"), "uint twice(uint x) { return 2 * x; }").expect("a file");
+    /// let kernel = vkaccel::Kernel::builder(
+    ///     "#version 450
+    ///      #extension GL_GOOGLE_include_directive : require
+    ///      #include \"twice.glsl\"
+    ///      layout(set = 0, binding = 0) buffer Data { uint data[]; };
+    ///      void main() { data[0] = twice(data[0]); }",
+    /// )
+    /// .include_dir(&folder)
+    /// .build()?;
+    /// # std::fs::remove_dir_all(&folder).ok();
+    /// # let _ = kernel;
+    /// # }
+    /// # Ok::<(), vkaccel::Error>(())
+    /// ```
     pub fn include_dir(mut self, path: impl AsRef<Path>) -> Self {
         self.include_dirs.push(path.as_ref().to_owned());
         self
     }
 
     /// Says which file the source came from: messages name it, and `#include "..."` starts there.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # #[cfg(feature = "glsl")] {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let kernel = vkaccel::Kernel::builder("#version 450\nvoid main() { x = 1; }").file("shaders/broken.comp");
+    /// assert!(kernel.build().unwrap_err().to_string().contains("shaders/broken.comp:2"));
+    /// # }
+    /// # Ok::<(), vkaccel::Error>(())
+    /// ```
     pub fn file(mut self, path: impl AsRef<Path>) -> Self {
         self.file = Some(path.as_ref().to_owned());
         self
@@ -245,6 +293,17 @@ impl KernelBuilder<'_> {
     }
 
     /// Builds the kernel for this device instead of the thread's current one.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # #[cfg(feature = "glsl")] {
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let kernel = vkaccel::Kernel::builder("#version 450\nvoid main() {}").device("vulkan:0").build()?;
+    /// assert_eq!(kernel.device(), "vulkan:0".parse()?);
+    /// # }
+    /// # Ok::<(), vkaccel::Error>(())
+    /// ```
     pub fn device(mut self, device: impl Into<DeviceArg>) -> Self {
         self.device = device.into();
         self

@@ -349,6 +349,20 @@ impl Stream {
     /// [`ErrorKind::HostBusy`] while a [`PinnedWrite`] of `src` lives, [`ErrorKind::InvalidArgument`] if
     /// the lengths differ, [`ErrorKind::InvalidDevice`] if either is on another device than the stream.
     /// Also what [any command](crate#errors) may give.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// use vkaccel::{PinnedBuffer, Stream};
+    ///
+    /// let stream = Stream::new(0)?;
+    /// let host = PinnedBuffer::from_slice(&[1u32, 2, 3])?;
+    /// let numbers = stream.zeroed::<u32>(5)?;
+    /// stream.copy_from_pinned(&host, numbers.view(1..4)?)?;
+    /// assert_eq!(stream.to_vec(&numbers)?, [0, 1, 2, 3, 0]);
+    /// # Ok::<(), vkaccel::Error>(())
+    /// ```
     pub fn copy_from_pinned<'a, T: Pod>(
         &self,
         src: &PinnedBuffer<T>,
@@ -374,6 +388,20 @@ impl Stream {
     /// [`ErrorKind::HostBusy`] while a [`PinnedRead`] or [`PinnedWrite`] of `dst` lives,
     /// [`ErrorKind::InvalidArgument`] if the lengths differ, [`ErrorKind::InvalidDevice`] if either is on
     /// another device than the stream. Also what [any command](crate#errors) may give.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// use vkaccel::{PinnedBuffer, Stream};
+    ///
+    /// let stream = Stream::new(0)?;
+    /// let numbers = stream.upload(&[1u32, 2, 3])?;
+    /// let host = PinnedBuffer::<u32>::new(3)?;
+    /// stream.copy_to_pinned(&numbers, &host)?;
+    /// assert_eq!(*host.read()?, [1, 2, 3]); // waits for the copy
+    /// # Ok::<(), vkaccel::Error>(())
+    /// ```
     pub fn copy_to_pinned<'a, T: Pod>(
         &self,
         src: impl Into<View<'a, T>>,

@@ -269,6 +269,18 @@ impl Stream {
     /// [`ErrorKind::InvalidArgument`] if `data` has another length than all rows together,
     /// [`ErrorKind::InvalidDevice`] if the rows are on another device than the stream. Also what [any
     /// command](crate#errors) may give.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let stream = vkaccel::Stream::new(0)?;
+    /// let matrix = stream.zeroed::<u32>(6)?;
+    /// // The second and third column of two rows.
+    /// stream.write_rows(matrix.view(1..)?.rows(2, 2, 3)?, &[1, 2, 3, 4])?;
+    /// assert_eq!(stream.to_vec(&matrix)?, [0, 1, 2, 0, 3, 4]);
+    /// # Ok::<(), vkaccel::Error>(())
+    /// ```
     pub fn write_rows<T: Pod>(&self, dst: Rows<'_, T>, data: &[T]) -> Result<()> {
         self.check_rows(&dst)?;
         same_length::<T>(dst.len(), data.len())?;
@@ -286,6 +298,18 @@ impl Stream {
     /// [`ErrorKind::InvalidArgument`] if `out` has another length than all rows together,
     /// [`ErrorKind::InvalidDevice`] if the rows are on another device than the stream. Also what [any
     /// wait](crate#errors) may give.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let stream = vkaccel::Stream::new(0)?;
+    /// let matrix = stream.upload(&[1u32, 2, 3, 4, 5, 6])?;
+    /// let mut column = [0; 2];
+    /// stream.read_rows(matrix.rows(2, 1, 3)?, &mut column)?;
+    /// assert_eq!(column, [1, 4]);
+    /// # Ok::<(), vkaccel::Error>(())
+    /// ```
     #[track_caller]
     pub fn read_rows<T: Pod>(&self, src: Rows<'_, T>, out: &mut [T]) -> Result<()> {
         self.check_rows(&src)?;

@@ -8,6 +8,21 @@ macro_rules! counters {
         ///
         /// Numbers only ever grow while a device is open. Commands are counted once their recording is
         /// sealed.
+        ///
+        /// # Example
+        ///
+        /// ```
+        /// # if vkaccel::device_count() == 0 { return Ok(()); }
+        /// let runtime = vkaccel::Runtime::current();
+        /// let stream = vkaccel::Stream::new(0)?;
+        /// let before = runtime.counters();
+        /// let numbers = stream.zeroed::<u32>(100)?;
+        /// stream.fill(&numbers, 7)?;
+        /// stream.synchronize()?;
+        /// let done = runtime.counters().since(&before);
+        /// assert_eq!((done.transfers, done.host_waits_asked), (2, 1));
+        /// # Ok::<(), vkaccel::Error>(())
+        /// ```
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub struct Counters {

@@ -1,6 +1,24 @@
 //! The numbers and names behind an error.
 
-/// The numbers and names behind an [`Error`](crate::Error), for a program that acts on them.
+/// The numbers and names that an [`Error`](crate::Error) was made of, for a program that acts on them; from
+/// [`Error::details`](crate::Error::details).
+///
+/// Variants and fields may be added: `_` and `..` leave room for them.
+///
+/// # Example
+///
+/// ```
+/// # if vkaccel::device_count() == 0 { return Ok(()); }
+/// use vkaccel::{Buffer, Details};
+///
+/// let error = Buffer::<u32>::zeroed(4)?.write(&[1, 2, 3]).unwrap_err();
+/// match error.details() {
+///     Some(Details::Size { expected, given, .. }) => assert_eq!((*expected, *given), (16, 12)),
+///     Some(Details::Limit { name, limit, .. }) => println!("{name} is {limit}"),
+///     _ => println!("{error}"),
+/// }
+/// # Ok::<(), vkaccel::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Details {

@@ -16,7 +16,25 @@ pub enum OutOfMemoryReason {
     RefusedByDriver,
 }
 
-/// The figures of an out-of-memory error, in bytes.
+/// The figures of an out-of-memory error, in bytes; from [`Error::out_of_memory`](crate::Error::out_of_memory).
+///
+/// # Example
+///
+/// ```
+/// # if vkaccel::device_count() == 0 { return Ok(()); }
+/// use vkaccel::{Buffer, OutOfMemoryReason};
+///
+/// let error = Buffer::<u8>::zeroed(1 << 60).unwrap_err();
+/// if let Some(figures) = error.out_of_memory() {
+///     match figures.reason {
+///         OutOfMemoryReason::NeverFits => println!("no device has {} bytes in one piece", figures.requested),
+///         OutOfMemoryReason::FullNow => println!("only {} bytes are free", figures.free),
+///         _ => println!("{error}"), // more reasons may come
+///     }
+/// }
+/// assert!(error.is_out_of_memory());
+/// # Ok::<(), vkaccel::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OutOfMemory {

@@ -6,6 +6,32 @@ use crate::device::FeatureSet;
 ///
 /// Arguments of a launch come in this order: [`bindings`](Self::bindings), then the members of
 /// [`push_constants`](Self::push_constants).
+///
+/// # Example
+///
+/// ```
+/// # #[cfg(feature = "glsl")] {
+/// # if vkaccel::device_count() == 0 { return Ok(()); }
+/// use vkaccel::{Access, Kernel};
+///
+/// let kernel = Kernel::from_glsl(
+///     "#version 450
+///      layout(local_size_x = 64) in;
+///      layout(set = 0, binding = 0) readonly buffer X { float x[]; };
+///      layout(set = 0, binding = 1) buffer Y { float y[]; };
+///      layout(push_constant) uniform Push { float a; };
+///      void main() { y[gl_GlobalInvocationID.x] += a * x[gl_GlobalInvocationID.x]; }",
+/// )?;
+/// let interface = kernel.interface();
+/// assert_eq!(interface.local_size, [64, 1, 1]);
+/// assert_eq!(interface.argument_count(), 3);
+/// for binding in &interface.bindings {
+///     println!("binding {}: {} {:?}", binding.binding, binding.block_name, binding.access);
+/// }
+/// assert_eq!(interface.bindings[0].access, Access::Read);
+/// # }
+/// # Ok::<(), vkaccel::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Interface {

@@ -47,6 +47,14 @@ impl RuntimeBuilder {
     ///
     /// It takes the place of the environment variable `VKACCEL_VISIBLE_DEVICES`, with the same rules:
     /// the list ends before its first entry that names no device, and an empty one makes none visible.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// // The second device becomes `vulkan:0`, the first one `vulkan:1`.
+    /// let runtime = vkaccel::Runtime::builder().visible_devices("1,0").build();
+    /// # let _ = runtime;
+    /// ```
     pub fn visible_devices(mut self, list: impl Into<String>) -> Self {
         self.0.visible_devices = Some(list.into());
         self
@@ -56,6 +64,24 @@ impl RuntimeBuilder {
     ///
     /// What the layer says comes from [`Runtime::take_validation_messages`]. If the layer is not
     /// installed, the first call that needs a device fails.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// use vkaccel::{Buffer, ErrorKind, Runtime};
+    ///
+    /// let runtime = Runtime::builder().validation(true).build();
+    /// let _entered = runtime.enter();
+    /// match Buffer::from_slice(&[1u32, 2, 3]) {
+    ///     Ok(buffer) => assert_eq!(buffer.to_vec()?, [1, 2, 3]),
+    ///     Err(error) => assert_eq!(error.kind(), ErrorKind::Config), // the layer is not installed
+    /// }
+    /// for message in runtime.take_validation_messages() {
+    ///     eprintln!("{:?} {}: {}", message.severity, message.id, message.text);
+    /// }
+    /// # Ok::<(), vkaccel::Error>(())
+    /// ```
     pub fn validation(mut self, on: bool) -> Self {
         self.0.validation = on;
         self
@@ -65,6 +91,17 @@ impl RuntimeBuilder {
     ///
     /// Kernels that need one of them are refused. Without
     /// [`RobustBufferAccess`](Feature::RobustBufferAccess), only unchecked kernels can be built.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use vkaccel::{Feature, Runtime};
+    ///
+    /// // How does the program do on devices without 16-bit floats?
+    /// let runtime = Runtime::builder().without_features([Feature::ShaderFloat16]).build();
+    /// # let _ = runtime;
+    /// # Ok::<(), vkaccel::Error>(())
+    /// ```
     pub fn without_features(mut self, features: impl IntoIterator<Item = Feature>) -> Self {
         for feature in features {
             self.0.without.insert(feature);
@@ -77,6 +114,16 @@ impl RuntimeBuilder {
     /// It takes the place of the environment variable `VKACCEL_ALLOC_CONF`; see
     /// [`AllocConf`](crate::alloc::AllocConf) for the keys. Settings that make no sense fail the first call
     /// that asks for devices.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let runtime = vkaccel::Runtime::builder().alloc_conf("max_split_size_mb:64").build();
+    /// let _entered = runtime.enter();
+    /// assert_eq!(vkaccel::memory::allocator_settings(None)?, "max_split_size_mb:64");
+    /// # Ok::<(), vkaccel::Error>(())
+    /// ```
     pub fn alloc_conf(mut self, settings: impl Into<String>) -> Self {
         self.0.alloc_conf = Some(settings.into());
         self
@@ -86,6 +133,16 @@ impl RuntimeBuilder {
     ///
     /// It takes the place of the environment variable `VKACCEL_MEMORY_LIMIT`, and
     /// [`set_memory_limit`](crate::memory::set_memory_limit) changes it for one device.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let runtime = vkaccel::Runtime::builder().memory_limit(1 << 30).build();
+    /// let _entered = runtime.enter();
+    /// assert_eq!(vkaccel::memory::memory_limit(None)?, Some(1 << 30));
+    /// # Ok::<(), vkaccel::Error>(())
+    /// ```
     pub fn memory_limit(mut self, bytes: u64) -> Self {
         self.0.memory_limit = Some(bytes);
         self

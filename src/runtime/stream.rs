@@ -99,6 +99,15 @@ impl Stream {
     /// # Errors
     ///
     /// As [`new`](Self::new).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let urgent = vkaccel::Stream::with_priority(0, -1)?;
+    /// assert_eq!(urgent.priority(), -1);
+    /// # Ok::<(), vkaccel::Error>(())
+    /// ```
     pub fn with_priority(device: impl Into<DeviceArg>, priority: i32) -> Result<Self> {
         let runtime = Runtime::current();
         let slot = runtime.slot(&device.into())?;
@@ -220,6 +229,22 @@ impl Stream {
     /// # Errors
     ///
     /// Whatever `f` returns. Also what [any call](crate#errors) may give.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// use vkaccel::{Buffer, Stream};
+    ///
+    /// let stream = Stream::new(0)?;
+    /// let numbers = stream.scope(|| {
+    ///     let numbers = Buffer::from_slice(&[1u32, 2, 3])?; // on `stream`
+    ///     numbers.fill(7)?;
+    ///     Ok(numbers)
+    /// })?;
+    /// assert_eq!(stream.to_vec(&numbers)?, [7, 7, 7]);
+    /// # Ok::<(), vkaccel::Error>(())
+    /// ```
     pub fn scope<R>(&self, f: impl FnOnce() -> Result<R>) -> Result<R> {
         let _entered = self.enter()?;
         f()
