@@ -2072,8 +2072,9 @@ impl Graph {
 
     /// Writes the graph to a file in the language of graphviz.
     ///
-    /// The nodes are the calls, with kernels, grids and sizes, grouped by stream; an edge says which
-    /// memory has one wait for another. `dot -Tsvg` draws it. Kernels from GLSL are named after the file that
+    /// The nodes are the calls, with kernels, grids and sizes, grouped by stream, and what the crate adds to
+    /// them: the check of an indirect launch, the fill of a new buffer, what makes a copy seen by the host. An edge says
+    /// which memory has one wait for another. `dot -Tsvg` draws it. Kernels from GLSL are named after the file that
     /// [`KernelBuilder::file`](crate::KernelBuilder::file) gives them.
     ///
     /// In PyTorch: `torch.accelerator.Graph.debug_dump`.
@@ -2203,7 +2204,7 @@ impl Stream {
         StreamBodies::is_capturing(self)
     }
 
-    /// Gives a new event behind all work put on the stream so far.
+    /// Gives a new event after all work put on the stream so far.
     ///
     /// It has no timing. [`Event::record`] records an event that there is already.
     ///
@@ -2409,8 +2410,10 @@ impl Event {
     ///
     /// It is the device's own time, by its own clock; negative where `end` was first, and 0 from an
     /// event to itself. Both were made by [`Event::with_timing`]. Faults are looked for in the
-    /// order below. Device clocks start anew after a while: with 36 bits of nanoseconds, the
-    /// fewest there are, a time above half a minute is given wrongly.
+    /// order below. All that the device did and waited for in between is in it: also a host that records
+    /// too slowly, and the compiling that a driver may leave for the first launch of a kernel, so measure
+    /// after a first run. Device clocks start anew after a while: with 36 bits of nanoseconds, the fewest
+    /// there are, a time above half a minute is given wrongly.
     ///
     /// In PyTorch: `torch.Event.elapsed_time`.
     ///
