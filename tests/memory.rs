@@ -266,7 +266,7 @@ fn settings_change_at_run_time_and_keep_what_is_there() {
     let wrong = Runtime::builder().alloc_conf("max_split_size_mb:x").build();
     let error = {
         let _entered = wrong.enter();
-        vkaccel::memory_stats(None).unwrap_err()
+        memory::allocator_settings(None).unwrap_err()
     };
     let kinds = [ErrorKind::Config, ErrorKind::NoDriver, ErrorKind::NoDevice];
     assert!(kinds.contains(&error.kind()), "{error}");

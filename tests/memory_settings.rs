@@ -8,8 +8,11 @@ mod support;
 use support::child::role;
 use support::slow::Slow;
 use support::{TestRuntime, builder, on_each_device, on_each_device_with};
-use vkaccel::memory::{allocator_settings, memory_allocated, memory_limit, memory_stats};
-use vkaccel::{Buffer, ErrorKind, Stream};
+use vkaccel::memory::{
+    allocator_settings, get_per_process_memory_fraction, memory_allocated, memory_limit,
+    memory_stats, set_allocator_settings, set_memory_limit,
+};
+use vkaccel::{Buffer, ErrorKind, Graph, PinnedBuffer, Runtime, Stream};
 
 const MIB: usize = 1 << 20;
 
@@ -25,6 +28,7 @@ fn in_force() -> (bool, Option<u64>) {
 }
 
 /// What a process finds that was started with some settings in its environment.
+#[allow(unsafe_code)]
 fn finds(role: &str) {
     match role {
         "its own" => {
@@ -44,13 +48,58 @@ fn finds(role: &str) {
             assert_eq!(allocator_settings(None).unwrap(), "");
             assert_eq!(in_force(), (false, None));
         }
-        variable => {
+        part => {
             let _runtime = TestRuntime::new(builder());
-            let error = Buffer::<u8>::uninit(1).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Config, "{error}");
-            assert!(error.to_string().contains(variable), "{error}");
+            hide_no_device(part);
+            if part == "VKACCEL_MEMORY_LIMIT" {
+                // A failure is not kept.
+                // SAFETY: no other thread of this process reads or writes variables now.
+                unsafe { std::env::remove_var(part) };
+                assert_eq!(in_force(), (false, None));
+            }
         }
     }
+}
+
+/// Settings with a fault that is told with `part` in its text.
+fn hide_no_device(part: &str) {
+    assert!(vkaccel::is_available());
+    assert_eq!(vkaccel::device_count(), 1);
+    assert!(vkaccel::current_accelerator(true).is_some());
+    vkaccel::set_device_index(0).unwrap();
+    vkaccel::get_device_capability(None).unwrap();
+    vkaccel::get_memory_info(None).unwrap();
+    vkaccel::synchronize(0).unwrap();
+    assert!(memory_stats(None).unwrap().is_empty());
+    let runtime = Runtime::current();
+    runtime.selection().unwrap();
+    let stream = Stream::new(None).unwrap();
+    stream.synchronize().unwrap();
+    let refused = [
+        ("a buffer", Buffer::<u8>::uninit(1).map(drop)),
+        ("of a stream", stream.zeroed::<u8>(1).map(drop)),
+        ("pinned", PinnedBuffer::<u8>::new(1).map(drop)),
+        ("init", runtime.init(0)),
+        (
+            "initial_seed",
+            vkaccel::random::initial_seed(None).map(drop),
+        ),
+        ("a graph", Graph::new().capture_begin()),
+        ("memory_limit", memory_limit(None).map(drop)),
+        ("set_memory_limit", set_memory_limit(None, None)),
+        ("allocator_settings", allocator_settings(None).map(drop)),
+        ("set_allocator_settings", set_allocator_settings("", None)),
+        (
+            "the fraction",
+            get_per_process_memory_fraction(None).map(drop),
+        ),
+    ];
+    for (call, result) in refused {
+        let error = result.expect_err(call);
+        assert_eq!(error.kind(), ErrorKind::Config, "{call}: {error}");
+        assert!(error.to_string().contains(part), "{call}: {error}");
+    }
+    assert!(!runtime.is_initialized());
 }
 
 #[test]
@@ -76,6 +125,9 @@ fn settings_of_the_environment_are_in_force_unless_the_builder_has_others() {
         test.child(NAME, "no_such_key")
             .env("VKACCEL_ALLOC_CONF", "no_such_key:1")
             .succeed();
+        let wrong = builder().alloc_conf("max_split_size_mb:x");
+        let _runtime = test.another(wrong);
+        hide_no_device("RuntimeBuilder::alloc_conf");
     });
 }
 

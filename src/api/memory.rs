@@ -66,7 +66,7 @@ impl MemoryBodies for Runtime {
     }
 
     fn get_per_process_memory_fraction(&self, device: DeviceArg) -> Result<f64> {
-        Ok(self.slot(&device)?.memory_fraction())
+        self.slot(&device)?.memory_fraction()
     }
 
     fn set_memory_limit(&self, bytes: Option<u64>, device: DeviceArg) -> Result<()> {
@@ -74,7 +74,7 @@ impl MemoryBodies for Runtime {
     }
 
     fn memory_limit(&self, device: DeviceArg) -> Result<Option<u64>> {
-        Ok(self.slot(&device)?.memory_limit())
+        self.slot(&device)?.memory_limit()
     }
 
     fn set_allocator_settings(&self, settings: &str, device: DeviceArg) -> Result<()> {
@@ -82,7 +82,7 @@ impl MemoryBodies for Runtime {
     }
 
     fn allocator_settings(&self, device: DeviceArg) -> Result<String> {
-        Ok(self.slot(&device)?.allocator_settings())
+        self.slot(&device)?.allocator_settings()
     }
 
     fn memory_snapshot(&self, device: DeviceArg) -> Result<MemorySnapshot> {

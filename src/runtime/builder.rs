@@ -112,8 +112,8 @@ impl RuntimeBuilder {
     /// Sets how device memory is cached, in the words of `PYTORCH_ALLOC_CONF`.
     ///
     /// It takes the place of the environment variable `VKACCEL_ALLOC_CONF`; see
-    /// [`AllocConf`](crate::alloc::AllocConf) for the keys. Settings that make no sense fail the first call
-    /// that asks for devices.
+    /// [`AllocConf`](crate::alloc::AllocConf) for the keys. Settings that make no sense hide no device: they fail
+    /// each call that opens one, and each that asks for or changes the settings of its memory.
     ///
     /// # Example
     ///

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use super::Slot;
+use super::builder::Config;
+use super::{Shared, Slot};
 use crate::alloc::{self, AllocConf, HistoryOptions, MemorySnapshot, MemoryStats, PoolId};
 use crate::error::{Error, ErrorKind, Result};
-use crate::mem::MemorySettings;
 use crate::mem::pressure::Callbacks;
+use crate::mem::{MemorySettings, limit};
 
 impl Slot {
     /// The statistics; empty while the device is not open.
@@ -71,10 +72,10 @@ impl Slot {
         }
     }
 
-    pub(crate) fn memory_fraction(&self) -> f64 {
-        let settings = self.memory_settings();
+    pub(crate) fn memory_fraction(&self) -> Result<f64> {
+        let settings = self.memory_settings()?;
         let default = settings.conf.per_process_memory_fraction();
-        settings.fraction.unwrap_or(default)
+        Ok(settings.fraction.unwrap_or(default))
     }
 
     pub(crate) fn set_memory_fraction(&self, fraction: f64) -> Result<()> {
@@ -87,20 +88,22 @@ impl Slot {
         self.change_settings(|settings| settings.fraction = Some(fraction))
     }
 
-    pub(crate) fn memory_limit(&self) -> Option<u64> {
-        self.memory_settings().limit
+    pub(crate) fn memory_limit(&self) -> Result<Option<u64>> {
+        Ok(self.memory_settings()?.limit)
     }
 
     pub(crate) fn set_memory_limit(&self, limit: Option<u64>) -> Result<()> {
         self.change_settings(|settings| settings.limit = limit)
     }
 
-    pub(crate) fn allocator_settings(&self) -> String {
-        self.memory_settings().conf.to_string()
+    pub(crate) fn allocator_settings(&self) -> Result<String> {
+        Ok(self.memory_settings()?.conf.to_string())
     }
 
     pub(crate) fn set_allocator_settings(&self, text: &str) -> Result<()> {
         let conf: AllocConf = text.parse()?;
+        // Those of the start come first, so that they don't take the place of these.
+        self.memory_settings()?;
         self.shared().host.apply(&conf);
         // The last word on the fraction counts, whichever way it was said.
         let fraction = conf.per_process_memory_fraction();
@@ -117,23 +120,71 @@ impl Slot {
         &self.pressure
     }
 
-    pub(super) fn memory_settings(&self) -> MemorySettings {
-        self.memory_settings.lock().clone()
+    /// What is in force.
+    ///
+    /// # Errors
+    ///
+    /// `Config` if nothing is, as what the builder or the environment says makes no sense.
+    pub(super) fn memory_settings(&self) -> Result<MemorySettings> {
+        let mut kept = self.memory_settings.lock();
+        match &*kept {
+            Some(settings) => Ok(settings.clone()),
+            None => Ok(kept.insert(self.shared().memory_settings()?).clone()),
+        }
     }
 
     fn change_settings(&self, change: impl FnOnce(&mut MemorySettings)) -> Result<()> {
         self.shared().check()?;
         // Two changes at once are put in force in the order in which they are remembered.
         let _changing = self.changing_settings.lock();
-        let settings = {
-            let mut settings = self.memory_settings.lock();
-            change(&mut settings);
-            settings.clone()
-        };
+        let mut settings = self.memory_settings()?;
+        change(&mut settings);
+        *self.memory_settings.lock() = Some(settings.clone());
         // A device that is being opened reads them before or is open behind this call.
         if let Some(opened) = self.existing()? {
             opened.memory.apply(&settings);
         }
         Ok(())
     }
+}
+
+impl Shared {
+    /// How the memory of each device is set at the start.
+    ///
+    /// They are read when they are first needed, as a fault in them must hide no device. It is not kept, so that
+    /// it can be mended and the call tried again.
+    fn memory_settings(&self) -> Result<MemorySettings> {
+        let mut kept = self.memory_settings.lock();
+        if let Some(settings) = &*kept {
+            return Ok(settings.clone());
+        }
+        let settings = read(&self.config)?;
+        self.host.apply(&settings.conf);
+        Ok(kept.insert(settings).clone())
+    }
+}
+
+/// What the builder says of memory, or else the environment.
+fn read(config: &Config) -> Result<MemorySettings> {
+    let variable = |name| std::env::var_os(name).map(|text| text.to_string_lossy().into_owned());
+    let conf = match &config.alloc_conf {
+        Some(conf) => Some(("RuntimeBuilder::alloc_conf", conf.clone())),
+        None => variable(alloc::VARIABLE).map(|conf| (alloc::VARIABLE, conf)),
+    };
+    let conf = conf.map(|(name, conf)| {
+        let conf: Result<AllocConf> = conf.parse();
+        conf.map_err(|error| error.context(name))
+    });
+    let limit = match config.memory_limit {
+        Some(bytes) => Some(bytes),
+        None => variable(limit::VARIABLE)
+            .map(|text| limit::parse(&text))
+            .transpose()?,
+    };
+    Ok(MemorySettings {
+        conf: conf.transpose()?.unwrap_or_default(),
+        fraction: None,
+        limit,
+        history: None,
+    })
 }

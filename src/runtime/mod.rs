@@ -17,14 +17,14 @@ use std::ffi::OsStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
-use crate::alloc::{self, AllocConf, PoolId};
+use crate::alloc::PoolId;
 use crate::base::counters::Counters;
 use crate::base::{fork::Life, gate, sync::Mutex};
 use crate::device::select::{self, Candidate, Selection};
 use crate::device::{Device, DeviceArg, MemoryInfo, mask};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::callback;
-use crate::mem::{HostMemory, MemorySettings, limit};
+use crate::mem::{HostMemory, MemorySettings};
 use crate::rng::generator::Defaults;
 use crate::vk::Instance;
 use crate::vk::debug::{MessageSink, ValidationMessage};
@@ -76,6 +76,8 @@ pub(crate) struct Shared {
     generators: Defaults,
     /// The pinned host memory of the devices.
     pub(crate) host: Arc<HostMemory>,
+    /// How the memory of each device is set at the start, once it was read.
+    memory_settings: Mutex<Option<MemorySettings>>,
     /// The instance of the opened devices, which they keep alive.
     instance: Mutex<Weak<Instance>>,
     closed: AtomicBool,
@@ -141,6 +143,7 @@ impl Runtime {
                 messages: Arc::default(),
                 generators: Defaults::default(),
                 host: HostMemory::new(),
+                memory_settings: Mutex::new(None),
                 instance: Mutex::new(Weak::new()),
                 closed: AtomicBool::new(false),
                 life: Life::now(),
@@ -185,9 +188,9 @@ impl Runtime {
     /// # Errors
     ///
     /// [`ErrorKind::InvalidDevice`] if `device` names no visible device, [`ErrorKind::NoDriver`] or
-    /// [`ErrorKind::NoDevice`] if there is none, [`ErrorKind::Config`] if the list of visible devices makes
-    /// no sense or the validation layer is missing, [`ErrorKind::Driver`] if the driver refuses. Also what
-    /// [any command](crate#errors) may give.
+    /// [`ErrorKind::NoDevice`] if there is none, [`ErrorKind::Config`] if the list of visible devices or the
+    /// settings of its memory make no sense or the validation layer is missing, [`ErrorKind::Driver`] if the
+    /// driver refuses. Also what [any command](crate#errors) may give.
     ///
     /// # Example
     ///
@@ -340,44 +343,13 @@ impl Runtime {
             (None, None) => None,
         };
         let selection = select::select(&infos, list)?;
-        let settings = self.memory_settings()?;
-        shared.host.apply(&settings.conf);
         let slots = selection
             .visible
             .iter()
             .zip(0u32..)
-            .map(|(&position, index)| {
-                Slot::new(shared, index, position, &infos[position], &settings)
-            })
+            .map(|(&position, index)| Slot::new(shared, index, position, &infos[position]))
             .collect();
         Ok(Probed { selection, slots })
-    }
-
-    /// How the memory of each device is set at the start, by the builder or the environment.
-    fn memory_settings(&self) -> Result<MemorySettings> {
-        let config = &self.0.shared.config;
-        let variable =
-            |name| std::env::var_os(name).map(|text| text.to_string_lossy().into_owned());
-        let conf = match &config.alloc_conf {
-            Some(conf) => Some(("RuntimeBuilder::alloc_conf", conf.clone())),
-            None => variable(alloc::VARIABLE).map(|conf| (alloc::VARIABLE, conf)),
-        };
-        let conf = conf.map(|(name, conf)| {
-            let conf: Result<AllocConf> = conf.parse();
-            conf.map_err(|error| error.context(name))
-        });
-        let limit = match config.memory_limit {
-            Some(bytes) => Some(bytes),
-            None => variable(limit::VARIABLE)
-                .map(|text| limit::parse(&text))
-                .transpose()?,
-        };
-        Ok(MemorySettings {
-            conf: conf.transpose()?.unwrap_or_default(),
-            fraction: None,
-            limit,
-            history: None,
-        })
     }
 
     /// Gives what is cached on any device that is open back to its driver.

@@ -30,7 +30,8 @@ pub(crate) struct Slot {
     default_stream: Mutex<Option<Arc<NamedStream>>>,
     /// How many streams were made beside the default one.
     places: AtomicUsize,
-    pub(super) memory_settings: Mutex<MemorySettings>,
+    /// Those of the start until they are changed; nothing before they are first needed.
+    pub(super) memory_settings: Mutex<Option<MemorySettings>>,
     /// Held while they are changed and put in force.
     pub(super) changing_settings: Mutex<()>,
     pub(super) pressure: Arc<Callbacks>,
@@ -81,7 +82,6 @@ impl Slot {
         index: u32,
         position: usize,
         info: &PhysicalInfo,
-        memory_settings: &MemorySettings,
     ) -> Arc<Self> {
         Arc::new(Self {
             index,
@@ -90,7 +90,7 @@ impl Slot {
             capability: DeviceCapability::new(info),
             default_stream: Mutex::new(None),
             places: AtomicUsize::new(0),
-            memory_settings: Mutex::new(memory_settings.clone()),
+            memory_settings: Mutex::new(None),
             changing_settings: Mutex::default(),
             pressure: Arc::default(),
             opened: Mutex::new(None),
@@ -161,6 +161,7 @@ impl Slot {
         let _inside = gate::enter();
         fork::begin_opening();
         let _opening = OPENING.lock();
+        let settings = self.memory_settings()?;
         let name = self.device().to_string();
         let plan = Plan::new(&self.info, self.shared.config.without)
             .map_err(|error| error.context(&name))?;
@@ -170,7 +171,6 @@ impl Slot {
         let exec = ExecDevice::new(&device)?;
         let staging = Staging::new(&device)?;
         let host = DeviceHost::new(&self.shared.host, self.index, &device);
-        let settings = self.memory_settings();
         let pressure = Arc::clone(&self.pressure);
         let idle = (Arc::clone(&staging), Arc::clone(&host));
         Ok(Opened {

@@ -44,7 +44,8 @@ pub(crate) trait RootBodies {
 /// Whether there is at least one device to compute on.
 ///
 /// `false` where the Vulkan loader is missing, no driver answers, every device was left out or
-/// hidden by `VKACCEL_VISIBLE_DEVICES`; [`Runtime::selection`] tells which of these it is.
+/// hidden by `VKACCEL_VISIBLE_DEVICES`; [`Runtime::selection`] tells which of these it is. Settings
+/// of its memory hide no device: a fault in them is told by the calls that need them.
 /// Opens no device and leaves a later fork safe. A forked child gets the answer that its parent
 /// had.
 ///
@@ -1056,8 +1057,8 @@ pub mod memory {
     ///   text says what was given and what there is.
     /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
     /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
-    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
-    ///   runtime was built with, makes no sense.
+    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, `VKACCEL_ALLOC_CONF` or
+    ///   `VKACCEL_MEMORY_LIMIT` makes no sense, or what the runtime was built with in their place.
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
     ///   that had opened a device.
     /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): `fraction` is no number from 0 to
@@ -1094,8 +1095,8 @@ pub mod memory {
     ///   text says what was given and what there is.
     /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
     /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
-    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
-    ///   runtime was built with, makes no sense.
+    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, `VKACCEL_ALLOC_CONF` or
+    ///   `VKACCEL_MEMORY_LIMIT` makes no sense, or what the runtime was built with in their place.
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
     ///   that had opened a device.
     ///
@@ -1132,8 +1133,8 @@ pub mod memory {
     ///   text says what was given and what there is.
     /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
     /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
-    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
-    ///   runtime was built with, makes no sense.
+    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, `VKACCEL_ALLOC_CONF` or
+    ///   `VKACCEL_MEMORY_LIMIT` makes no sense, or what the runtime was built with in their place.
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
     ///   that had opened a device.
     ///
@@ -1164,8 +1165,8 @@ pub mod memory {
     ///   text says what was given and what there is.
     /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
     /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
-    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
-    ///   runtime was built with, makes no sense.
+    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, `VKACCEL_ALLOC_CONF` or
+    ///   `VKACCEL_MEMORY_LIMIT` makes no sense, or what the runtime was built with in their place.
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
     ///   that had opened a device.
     ///
@@ -1202,7 +1203,9 @@ pub mod memory {
     /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
     /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
     /// - [`Config`](crate::ErrorKind::Config): `settings` has a key or value that makes no sense,
-    ///   or one that is not supported here; the text says why.
+    ///   or one that is not supported here; the text says why. So too if `VKACCEL_VISIBLE_DEVICES`,
+    ///   `VKACCEL_ALLOC_CONF` or `VKACCEL_MEMORY_LIMIT` makes no sense, or what the runtime was
+    ///   built with in their place.
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
     ///   that had opened a device.
     ///
@@ -1234,8 +1237,8 @@ pub mod memory {
     ///   text says what was given and what there is.
     /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
     /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
-    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
-    ///   runtime was built with, makes no sense.
+    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, `VKACCEL_ALLOC_CONF` or
+    ///   `VKACCEL_MEMORY_LIMIT` makes no sense, or what the runtime was built with in their place.
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
     ///   that had opened a device.
     ///
@@ -1343,8 +1346,8 @@ pub mod memory {
     ///   text says what was given and what there is.
     /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
     /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
-    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
-    ///   runtime was built with, makes no sense.
+    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, `VKACCEL_ALLOC_CONF` or
+    ///   `VKACCEL_MEMORY_LIMIT` makes no sense, or what the runtime was built with in their place.
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
     ///   that had opened a device.
     ///
@@ -1459,8 +1462,8 @@ pub mod random {
     ///   text says what was given and what there is.
     /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
     /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
-    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
-    ///   runtime was built with, makes no sense.
+    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, `VKACCEL_ALLOC_CONF` or
+    ///   `VKACCEL_MEMORY_LIMIT` makes no sense, or what the runtime was built with in their place.
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
     ///   that had opened a device.
     /// - [`Driver`](crate::ErrorKind::Driver): The driver could not open the device.
@@ -1497,8 +1500,8 @@ pub mod random {
     ///   text says what was given and what there is.
     /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
     /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
-    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
-    ///   runtime was built with, makes no sense.
+    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, `VKACCEL_ALLOC_CONF` or
+    ///   `VKACCEL_MEMORY_LIMIT` makes no sense, or what the runtime was built with in their place.
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
     ///   that had opened a device.
     /// - [`Driver`](crate::ErrorKind::Driver): The driver could not open the device.
@@ -1532,8 +1535,8 @@ pub mod random {
     ///
     /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
     /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
-    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, or the list that the
-    ///   runtime was built with, makes no sense.
+    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, `VKACCEL_ALLOC_CONF` or
+    ///   `VKACCEL_MEMORY_LIMIT` makes no sense, or what the runtime was built with in their place.
     /// - [`ForkedChild`](crate::ErrorKind::ForkedChild): The process is the child of a fork of one
     ///   that had opened a device.
     /// - [`Driver`](crate::ErrorKind::Driver): The driver could not open the device.
@@ -1864,8 +1867,8 @@ impl Graph {
     ///   stream is captured by another.
     /// - [`NoDriver`](crate::ErrorKind::NoDriver): There is no Vulkan loader, or it cannot be used.
     /// - [`NoDevice`](crate::ErrorKind::NoDevice): The loader works, but no device is visible.
-    /// - [`Config`](crate::ErrorKind::Config): A setting, from the environment or a builder, has no
-    ///   valid value.
+    /// - [`Config`](crate::ErrorKind::Config): `VKACCEL_VISIBLE_DEVICES`, `VKACCEL_ALLOC_CONF` or
+    ///   `VKACCEL_MEMORY_LIMIT` makes no sense, or what the runtime was built with in their place.
     ///
     /// Also what [any command](crate#errors) may give.
     ///
