@@ -166,6 +166,22 @@ fn objects_outlive_the_shutdown_of_their_runtime_and_refuse_to_work() {
             ErrorKind::ShutDown
         );
         drop(entered);
+        // Where all else is alive, they are what is over, not what is on another device.
+        let (here, mine) = (Stream::new(0).unwrap(), Buffer::from_slice(&[1u8]).unwrap());
+        let event = here.record_event().unwrap();
+        for (call, result) in [
+            ("a buffer", here.to_vec(&buffer).map(drop)),
+            ("a copy", here.copy(&buffer, &mine)),
+            ("a stream", stream.to_vec(&mine).map(drop)),
+            ("waiting for it", here.wait_stream(&stream)),
+            ("its waiting", stream.wait_stream(&here)),
+            ("its waiting for an event", stream.wait_event(&event)),
+            ("making it current", vkaccel::set_stream(&stream)),
+        ] {
+            let error = result.expect_err(call);
+            assert_eq!(error.kind(), ErrorKind::ShutDown, "{call}: {error}");
+            assert!(error.to_string().contains("Runtime::builder"), "{error}");
+        }
         drop(buffer);
         drop(stream);
     });

@@ -202,6 +202,14 @@ fn a_process_starts_anew_after_a_shutdown_and_what_is_left_of_before_is_inert() 
             runtime.shutdown().unwrap();
             let error = words.to_vec().unwrap_err();
             assert_eq!(error.kind(), ErrorKind::ShutDown, "{error}");
+            for error in [error, Stream::new(0).unwrap().to_vec(&words).unwrap_err()] {
+                assert_eq!(error.kind(), ErrorKind::ShutDown, "{error}");
+                let said = error.to_string();
+                assert!(
+                    said.contains("make it anew") && !said.contains("builder"),
+                    "{said}"
+                );
+            }
             left.push((words, stream));
             assert_ne!(
                 vkaccel::current_stream(None).unwrap(),

@@ -260,6 +260,9 @@ impl Stream {
         if Arc::ptr_eq(self.slot(), other) {
             return self.slot().shared().check();
         }
+        // What is over is no use on any stream, whichever of them it is.
+        self.slot().shared().check()?;
+        other.shared().check()?;
         Err(wrong_device(self.slot(), what, other))
     }
 }

@@ -95,8 +95,8 @@ impl Life {
             Error::new(
                 ErrorKind::ForkedChild,
                 "this process was forked from one that had already opened a Vulkan device, and \
-                 drivers do not survive a fork; open devices only in the child, or start a new \
-                 process instead of forking",
+                 drivers do not survive a fork; open devices only in the child, start a new process instead \
+                 of forking, or start anew with the unsafe `Runtime::reinit_after_fork`",
             )
         } else {
             Error::new(

@@ -282,7 +282,8 @@ impl Program {
         Error::new(
             ErrorKind::InvalidDevice,
             format!(
-                "{}: argument {index} is not memory of {}; copy it to that device first",
+                "{}: argument {index} is not memory of {}, or was made before `shutdown`; copy it to that \
+                 device, or make it anew, first",
                 self.name,
                 self.device.name()
             ),

@@ -184,7 +184,7 @@ impl OfProcess {
 }
 
 /// Whether it is the process's own runtime, in use or shut down.
-fn is_process(id: u64) -> bool {
+pub(super) fn is_process(id: u64) -> bool {
     let mut next = PROCESS.get();
     while let Some(one) = next {
         if one.runtime.id() == id {

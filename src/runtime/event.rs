@@ -185,6 +185,7 @@ impl Event {
             return Ok(());
         };
         if !Arc::ptr_eq(&recorded.slot, stream.slot()) {
+            stream.slot().shared().check()?;
             return Err(wrong_device(stream.slot(), &recorded.slot));
         }
         stream.wait_for(&recorded.mark)

@@ -103,12 +103,24 @@ impl Shared {
     pub(crate) fn check(&self) -> Result<()> {
         self.life.check()?;
         if self.closed.load(Ordering::Relaxed) {
-            return Err(Error::new(
-                ErrorKind::ShutDown,
-                "this runtime was shut down; make a new one with Runtime::builder()",
-            ));
+            return Err(self.shut_down());
         }
         Ok(())
+    }
+
+    #[cold]
+    fn shut_down(&self) -> Error {
+        let text = match current::is_process(self.id) {
+            true => {
+                "this belongs to what was before `shutdown`, which ended the process's own runtime of that time; \
+                 make it anew, in the one that the next call starts by itself"
+            }
+            false => {
+                "the runtime that this belongs to was shut down; make another with `Runtime::builder`, and in that \
+                 what it had"
+            }
+        };
+        Error::new(ErrorKind::ShutDown, text)
     }
 
     /// The instance of the opened devices, or a fresh one.
@@ -428,6 +440,7 @@ impl Runtime {
     }
 
     pub(crate) fn set_current_stream(&self, stream: &Stream) -> Result<()> {
+        self.0.shared.check()?;
         stream.slot().shared().check()?;
         if stream.slot().runtime_id() != self.id() {
             return Err(Error::new(

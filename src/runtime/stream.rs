@@ -364,6 +364,8 @@ impl Stream {
     /// Has all commands to come wait for all that another stream has so far.
     pub(crate) fn hold_back_for(&self, other: &Self) -> Result<()> {
         if !Arc::ptr_eq(&self.slot, &other.slot) {
+            self.slot.shared().check()?;
+            other.slot.shared().check()?;
             return Err(Error::new(
                 ErrorKind::InvalidDevice,
                 format!(
