@@ -196,11 +196,31 @@ fn the_time_between_two_events_or_what_stands_in_the_way() {
         start.record(&stream).unwrap();
         slow.launch(&stream);
         end.record(&stream).unwrap();
-        let kind = |from: &Event, to: &Event| from.elapsed_time(to).unwrap_err().kind();
-        assert_eq!(kind(&plain, &start), ErrorKind::TimingNotEnabled);
-        assert_eq!(kind(&unrecorded, &plain), ErrorKind::TimingNotEnabled);
-        assert_eq!(kind(&unrecorded, &start), ErrorKind::NotRecorded);
-        assert_eq!(kind(&start, &unrecorded), ErrorKind::NotRecorded);
+        for (from, to, kind, which) in [
+            (
+                &plain,
+                &start,
+                ErrorKind::TimingNotEnabled,
+                "this event was",
+            ),
+            (
+                &unrecorded,
+                &plain,
+                ErrorKind::TimingNotEnabled,
+                "`end` was",
+            ),
+            (
+                &unrecorded,
+                &start,
+                ErrorKind::NotRecorded,
+                "this event was",
+            ),
+            (&start, &unrecorded, ErrorKind::NotRecorded, "`end` was"),
+        ] {
+            let error = from.elapsed_time(to).unwrap_err();
+            assert_eq!(error.kind(), kind, "{error}");
+            assert!(error.to_string().starts_with(which), "{error}");
+        }
         let asked = start.elapsed_time(&end);
         if asked
             .as_ref()
@@ -208,7 +228,9 @@ fn the_time_between_two_events_or_what_stands_in_the_way() {
         {
             return support::skip("the_time_between_two_events", "no timestamps");
         }
-        assert_eq!(asked.unwrap_err().kind(), ErrorKind::NotReady);
+        let error = asked.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotReady);
+        assert!(error.to_string().starts_with("`end` is"), "{error}");
         let started = Instant::now();
         end.synchronize().unwrap();
         let forth = start.elapsed_time(&end).unwrap();

@@ -294,6 +294,9 @@ fn pinned_memory_is_lent_to_replays_as_to_calls() {
             },
         ] {
             assert_eq!(error.kind(), ErrorKind::HostBusy);
+            for part in ["the graph can't be replayed", "memory of 256 bytes"] {
+                assert!(error.to_string().contains(part), "{error}");
+            }
         }
         graph.replay().unwrap();
         assert_eq!(*target.read().unwrap(), [15; 64]);

@@ -172,7 +172,8 @@ fn rows_that_do_not_lie_in_the_view_are_refused() {
         ] {
             let error = view.rows(count, len, stride).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
-            assert!(error.to_string().contains("rows of"), "{error}");
+            let rows = if count == 1 { "1 row of" } else { "rows of" };
+            assert!(error.to_string().contains(rows), "{error}");
         }
         // Behind the last row there need be nothing, and one row alone has no stride.
         for (count, len, stride) in [(4, 4, 5), (1, 19, 0), (1, 3, usize::MAX), (19, 1, 1)] {

@@ -11,6 +11,7 @@ use bytemuck::Pod;
 
 use super::View;
 use crate::device::{Device, DeviceArg};
+use crate::error::text::{self, count};
 use crate::error::{Details, Error, ErrorKind, OutOfMemory, OutOfMemoryReason, Result};
 use crate::kernel::Address;
 use crate::mem::copy::PendingDownload;
@@ -171,7 +172,11 @@ impl<T: Pod> Buffer<T> {
         if len.checked_mul(size) != Some(bytes) {
             return Err(Error::new(
                 ErrorKind::InvalidArgument,
-                format!("{bytes} bytes are no whole number of elements of {size} bytes"),
+                format!(
+                    "there is no whole number of elements of {} in {}",
+                    count(size, "byte"),
+                    count(bytes, "byte")
+                ),
             ));
         }
         Ok(Buffer {
@@ -415,8 +420,9 @@ pub(super) fn host_vec<T: Pod>(len: usize) -> Result<Vec<T>> {
     let mut out = Vec::new();
     out.try_reserve_exact(len).map_err(|cause| {
         let text = format!(
-            "the host has no room for {len} elements of {} bytes",
-            size_of::<T>()
+            "the host has no room for {} of {}",
+            count(len, "element"),
+            count(size_of::<T>(), "byte")
         );
         Error::new(ErrorKind::OutOfHostMemory, text).with_source(cause)
     })?;
@@ -429,9 +435,9 @@ fn too_long<T>(len: usize) -> Error {
     Error::new(
         ErrorKind::OutOfMemory,
         format!(
-            "no device can hold {len} elements of {} bytes; was the length computed from numbers \
-             that wrapped?",
-            size_of::<T>()
+            "no device can hold {} of {}; was the length computed from numbers that wrapped?",
+            count(len, "element"),
+            count(size_of::<T>(), "byte")
         ),
     )
     .with_out_of_memory(OutOfMemory::new(OutOfMemoryReason::NeverFits, u64::MAX))
@@ -457,19 +463,13 @@ pub(super) fn element_range(range: impl RangeBounds<usize>, len: usize) -> Resul
 
 #[cold]
 fn outside(start: Bound<&usize>, end: Bound<&usize>, len: usize) -> Error {
-    let start = match start {
-        Bound::Included(start) => start.to_string(),
-        Bound::Excluded(before) => format!("{before}+1"),
-        Bound::Unbounded => String::new(),
-    };
-    let end = match end {
-        Bound::Included(last) => format!("={last}"),
-        Bound::Excluded(end) => end.to_string(),
-        Bound::Unbounded => String::new(),
-    };
     Error::new(
         ErrorKind::InvalidArgument,
-        format!("a view of {start}..{end} does not lie in a buffer of {len} elements"),
+        format!(
+            "a view of {} does not lie in a buffer of {}",
+            text::range(start, end),
+            count(len, "element")
+        ),
     )
 }
 
@@ -482,8 +482,9 @@ pub(super) fn same_length<T>(target: usize, source: usize) -> Result<()> {
     Err(Error::new(
         ErrorKind::InvalidArgument,
         format!(
-            "the source has {source} elements and the target {target}; both sides of a copy must \
-             be as long, so pass a view or a slice of the other's length"
+            "the source has {} and the target {target}; both sides of a copy must have the same length, so \
+             pass a view or a slice of the other's length",
+            count(source, "element")
         ),
     )
     .with_details(Details::Size {

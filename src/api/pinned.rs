@@ -14,6 +14,7 @@ use super::stream::Whose;
 use super::{Buffer, View};
 use crate::device::plan::MemoryRole;
 use crate::device::{Device, DeviceArg};
+use crate::error::text::count;
 use crate::error::{Error, ErrorKind, Result};
 use crate::mem::copy;
 use crate::mem::pinned::{Pinned, ReadGuard, WriteGuard};
@@ -272,9 +273,9 @@ impl<T: Pod> PinnedBuffer<T> {
 fn len_bytes<T>(len: usize) -> Result<usize> {
     len.checked_mul(size_of::<T>()).ok_or_else(|| {
         let text = format!(
-            "no host can pin {len} elements of {} bytes; was the length computed from numbers that \
-             wrapped?",
-            size_of::<T>()
+            "no host can pin {} of {}; was the length computed from numbers that wrapped?",
+            count(len, "element"),
+            count(size_of::<T>(), "byte")
         );
         Error::new(ErrorKind::OutOfHostMemory, text)
     })

@@ -2,6 +2,7 @@
 
 use super::surface::random::RandomBodies;
 use crate::device::DeviceArg;
+use crate::error::text::count;
 use crate::error::{Error, ErrorKind, Result};
 use crate::rng::{RngState, generator, state};
 use crate::runtime::Runtime;
@@ -111,8 +112,10 @@ fn wrong_count(given: usize, devices: u32) -> Error {
     Error::new(
         ErrorKind::InvalidArgument,
         format!(
-            "{given} states were given for {devices} visible devices; pass one for each, by their \
-             index, as `get_rng_state_all` gives them"
+            "{} {} given for {}; pass one for each, by their index, as `get_rng_state_all` gives them",
+            count(given, "state"),
+            if given == 1 { "was" } else { "were" },
+            count(devices, "visible device")
         ),
     )
 }

@@ -8,6 +8,7 @@ use super::buffer::{host_vec, same_length};
 use super::stream::Whose;
 use super::{Buffer, Download, PinnedBuffer, View};
 use crate::device::Device;
+use crate::error::text::count;
 use crate::error::{Details, Error, ErrorKind, Result};
 use crate::mem::{self, copy};
 use crate::runtime::Stream;
@@ -391,28 +392,26 @@ impl Stream {
 #[cold]
 fn overlapping<T: Pod>(rows: &Rows<'_, T>) -> Error {
     let text = format!(
-        "rows of {} elements that start {} apart overlap each other; the stride must be as long as a row at least",
-        rows.row_len, rows.stride
+        "rows of {} that start {} apart overlap each other; the stride must be as long as a row at least",
+        count(rows.row_len, "element"),
+        rows.stride
     );
     Error::new(ErrorKind::InvalidArgument, text)
 }
 
 #[cold]
 fn outside<T: Pod>(rows: &Rows<'_, T>) -> Error {
-    let Rows {
-        view,
-        count,
-        row_len,
-        stride,
-    } = rows;
     let text = format!(
-        "{count} rows of {row_len} elements that start {stride} apart do not lie in a view of {} elements",
-        view.len()
+        "{} of {} that start {} apart do not lie in a view of {}",
+        count(rows.count, "row"),
+        count(rows.row_len, "element"),
+        rows.stride,
+        count(rows.view.len(), "element")
     );
     Error::new(ErrorKind::InvalidArgument, text)
 }
 
-/// An error unless both sides of a copy have as many rows, as long.
+/// An error unless both sides of a copy have the same number of rows of the same length.
 pub(super) fn same_rows<T: Pod>(target: &Rows<'_, T>, source: &Rows<'_, T>) -> Result<()> {
     let shape = |rows: &Rows<'_, T>| (rows.count, rows.row_len);
     if shape(target) == shape(source) || target.is_empty() && source.is_empty() {
@@ -420,9 +419,12 @@ pub(super) fn same_rows<T: Pod>(target: &Rows<'_, T>, source: &Rows<'_, T>) -> R
     }
     let bytes = |rows: &Rows<'_, T>| (rows.len() as u64).saturating_mul(size_of::<T>() as u64);
     let text = format!(
-        "the source has {} rows of {} elements and the target {} of {}; both sides of a copy must have as many rows, \
-         as long",
-        source.count, source.row_len, target.count, target.row_len
+        "the source has {} of {} and the target {} of {}; both sides of a copy must have the same number of rows of \
+         the same length",
+        count(source.count, "row"),
+        count(source.row_len, "element"),
+        target.count,
+        target.row_len
     );
     let error = Error::new(ErrorKind::InvalidArgument, text);
     Err(error.with_details(Details::Size {

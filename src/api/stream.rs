@@ -6,6 +6,7 @@ use bytemuck::Pod;
 
 use super::buffer::{host_vec, same_length};
 use super::{Buffer, Download, Kernel, View};
+use crate::error::text::count;
 use crate::error::{Error, ErrorKind, Result};
 use crate::kernel::{Args, Grid};
 use crate::mem::copy;
@@ -282,8 +283,9 @@ fn not_three(len: usize) -> Error {
     Error::new(
         ErrorKind::InvalidArgument,
         format!(
-            "an indirect launch takes a view of 3 counts, for x, y and z, but this one has {len} \
-             elements; pass `counts.view(..3)`"
+            "an indirect launch takes a view of 3 counts, for x, y and z, but this one has {}; pass \
+             `counts.view(..3)`",
+            count(len, "element")
         ),
     )
 }

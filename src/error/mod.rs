@@ -3,6 +3,7 @@
 mod details;
 mod kind;
 mod out_of_memory;
+pub(crate) mod text;
 
 use core::fmt;
 

@@ -133,7 +133,8 @@ impl Recorded {
             .try_for_each(|ticket| stream.wait_queued(&ticket))?;
         let claims = source.lent.iter();
         let claims = claims.map(|(pinned, copying)| pinned.claim(stream, *copying));
-        let claims = claims.collect::<Result<Vec<_>>>()?;
+        let claims = claims.collect::<Result<Vec<_>>>();
+        let claims = claims.map_err(|error| error.context("the graph can't be replayed"))?;
         let outcomes = source.outcomes.0.iter();
         let outcomes = outcomes.map(|one| Ok((&**one, one.another()?)));
         let outcomes = outcomes.collect::<Result<Vec<_>>>()?;

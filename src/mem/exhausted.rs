@@ -2,6 +2,7 @@
 
 use core::fmt::Write as _;
 
+use crate::error::text::count as counted;
 use crate::error::{Error, ErrorKind, OutOfMemory, OutOfMemoryReason};
 
 /// What the text needs beyond the figures.
@@ -49,12 +50,16 @@ pub(super) fn error(
 fn reason(figures: &OutOfMemory, circumstances: Circumstances, cause: Option<&Error>) -> String {
     match figures.reason {
         OutOfMemoryReason::NeverFits => format!(
-            "its largest buffer has {}",
+            "one buffer of it can have {} at most, the smaller of its limits on a buffer and on an allocation",
             bytes(circumstances.largest_buffer)
         ),
         OutOfMemoryReason::FullNow => "its memory is full now".to_owned(),
         OutOfMemoryReason::OverLimit => format!(
-            "this process may hold {} of its memory",
+            "by the limit of {} this process may hold {} of its memory",
+            match circumstances.limit_is_fraction {
+                true => "set_per_process_memory_fraction",
+                false => "set_memory_limit",
+            },
             figures.limit.map_or_else(
                 || "no more".to_owned(),
                 |limit| format!("{} at most", bytes(limit))
@@ -75,7 +80,7 @@ fn advice(figures: &OutOfMemory, circumstances: Circumstances) -> &'static str {
     match figures.reason {
         OutOfMemoryReason::NeverFits => "Split the data over several buffers.",
         OutOfMemoryReason::OverLimit if is_beyond_limit(figures) => {
-            "That is more than the limit alone: raise it, or split the data over several buffers and \
+            "That is more than the limit alone: raise that, or split the data over several buffers and \
              use them one after the other."
         }
         _ if has_strange_piece(figures) => {
@@ -154,7 +159,7 @@ fn bytes(count: u64) -> String {
             );
         }
     }
-    format!("{count} bytes")
+    counted(count, "byte")
 }
 
 #[cfg(test)]
@@ -206,10 +211,26 @@ mod tests {
         let mut over = figures(OutOfMemoryReason::OverLimit);
         over.limit = Some(1000 * MIB);
         let by_bytes = text(over.clone(), circumstances);
-        assert!(by_bytes.contains("may hold 1000 MiB at most"));
+        let said = "by the limit of set_memory_limit this process may hold 1000 MiB at most";
+        assert!(by_bytes.contains(said), "{by_bytes}");
         assert!(by_bytes.contains("VKACCEL_MEMORY_LIMIT"));
         circumstances.limit_is_fraction = true;
-        assert!(text(over, circumstances).contains("set_per_process_memory_fraction"));
+        let by_part = text(over, circumstances);
+        let said = "by the limit of set_per_process_memory_fraction this process may hold";
+        assert!(by_part.contains(said), "{by_part}");
+    }
+
+    #[test]
+    fn what_never_fits_is_told_with_the_most_that_one_buffer_can_have() {
+        let circumstances = Circumstances {
+            largest_buffer: 2 << 30,
+            ..Circumstances::default()
+        };
+        let text = text(figures(OutOfMemoryReason::NeverFits), circumstances);
+        assert!(
+            text.contains("one buffer of it can have 2 GiB at most"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -249,6 +270,7 @@ mod tests {
     #[test]
     fn sizes_are_read_at_a_glance_and_exact() {
         assert_eq!(bytes(0), "0 bytes");
+        assert_eq!(bytes(1), "1 byte");
         assert_eq!(bytes(1023), "1023 bytes");
         assert_eq!(bytes(1536), "1.50 KiB (1536 bytes)");
         assert_eq!(bytes(3 << 30), "3 GiB");

@@ -21,6 +21,7 @@ use super::host::{DeviceHost, HostPiece};
 use crate::base::fork::Life;
 use crate::base::sync::{Condvar, Mutex};
 use crate::device::plan::MemoryRole;
+use crate::error::text::count;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::{StreamCore, Ticket};
 use crate::vk::{Device, Segment};
@@ -133,7 +134,7 @@ impl Pinned {
             state = self.queued.wait(state);
         }
         if state.has_writer {
-            return Err(busy("read", "a PinnedWrite"));
+            return Err(self.busy("read", "a PinnedWrite"));
         }
         state.readers += 1;
         drop(state);
@@ -154,7 +155,7 @@ impl Pinned {
             state = self.queued.wait(state);
         }
         if state.is_lent() {
-            return Err(busy("write", "a PinnedRead or PinnedWrite"));
+            return Err(self.busy("write", "a PinnedRead or PinnedWrite"));
         }
         state.has_writer = true;
         drop(state);
@@ -207,8 +208,8 @@ impl Pinned {
         };
         if is_lent {
             return Err(match kind {
-                Copying::Reads => busy("copy from", "a PinnedWrite"),
-                Copying::Writes => busy("copy to", "a PinnedRead or PinnedWrite"),
+                Copying::Reads => self.busy("copy from", "a PinnedWrite"),
+                Copying::Writes => self.busy("copy to", "a PinnedRead or PinnedWrite"),
             });
         }
         state.queueing[kind as usize] += 1;
@@ -219,6 +220,16 @@ impl Pinned {
             kind,
             seq: None,
         })
+    }
+
+    #[cold]
+    fn busy(&self, what: &str, guard: &str) -> Error {
+        let text = format!(
+            "can't {what} this pinned memory of {} while the host holds {guard} of it; drop that first, or, if \
+             it was leaked, use other memory",
+            count(self.len, "byte")
+        );
+        Error::new(ErrorKind::HostBusy, text)
     }
 
     /// The queued copies that may still use it.
@@ -379,13 +390,4 @@ impl Drop for WriteGuard<'_> {
         state.failure = flushed.err();
         state.has_writer = false;
     }
-}
-
-#[cold]
-fn busy(what: &str, guard: &str) -> Error {
-    let text = format!(
-        "can't {what} this pinned memory while the host holds {guard} of it; drop that first, or, if it \
-         was leaked, use other memory"
-    );
-    Error::new(ErrorKind::HostBusy, text)
 }

@@ -5,7 +5,7 @@ use core::ops::{Bound, RangeBounds};
 
 use super::convert;
 use super::element::{RandomFloat, RandomInteger};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, text};
 
 /// How often an integer outside of the whole copies of its range is drawn anew.
 ///
@@ -91,7 +91,10 @@ impl IntegerRange {
 fn empty<T: Debug>(start: Bound<&T>, end: Bound<&T>) -> Error {
     Error::new(
         ErrorKind::InvalidArgument,
-        format!("the range from {start:?} to {end:?} has no integer to pick"),
+        format!(
+            "the range {} has no integer to pick",
+            text::range(start, end)
+        ),
     )
 }
 
@@ -180,13 +183,23 @@ mod tests {
         assert_eq!(parts(all), (1 << 63, 0, 0));
         let most = IntegerRange::new(0..u64::MAX).unwrap();
         assert_eq!(parts(most), (0, u64::MAX, 1));
-        for error in [
-            IntegerRange::new(3u32..3).unwrap_err(),
-            IntegerRange::new((Bound::Included(5i32), Bound::Included(4))).unwrap_err(),
-            IntegerRange::new(..0u64).unwrap_err(),
-            IntegerRange::new((Bound::Excluded(u32::MAX), Bound::Unbounded)).unwrap_err(),
+        for (range, error) in [
+            ("3..3", IntegerRange::new(3u32..3).unwrap_err()),
+            (
+                "5..=-4",
+                IntegerRange::new((Bound::Included(5i32), Bound::Included(-4))).unwrap_err(),
+            ),
+            ("..0", IntegerRange::new(..0u64).unwrap_err()),
+            (
+                "4294967295+1..",
+                IntegerRange::new((Bound::Excluded(u32::MAX), Bound::Unbounded)).unwrap_err(),
+            ),
         ] {
             assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+            assert!(
+                error.to_string().contains(&format!("the range {range} ")),
+                "{error}"
+            );
         }
     }
 

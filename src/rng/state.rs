@@ -1,6 +1,6 @@
 //! The state of a generator: 16 bytes.
 
-use crate::error::{Details, Error, ErrorKind, Result};
+use crate::error::{Details, Error, ErrorKind, Result, text};
 
 /// The 16 bytes of a generator: the seed, then the offset, both as 64-bit little-endian numbers.
 ///
@@ -107,7 +107,8 @@ fn wrong_length(given: usize) -> Error {
         ErrorKind::InvalidArgument,
         format!(
             "the state of a generator has {expected} bytes, 8 of the seed and 8 of the offset, and \
-             {given} were given"
+             one of {} was given",
+            text::count(given, "byte")
         ),
     )
     .with_details(Details::Size {

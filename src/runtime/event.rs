@@ -220,16 +220,21 @@ impl Event {
 
     /// The milliseconds from this event to `end`.
     pub(crate) fn milliseconds_to(&self, end: &Self) -> Result<f64> {
-        if !self.0.has_timing || !end.0.has_timing {
+        if let Some(which) = first_without(self.0.has_timing, end.0.has_timing) {
             return Err(Error::new(
                 ErrorKind::TimingNotEnabled,
-                "an event was made without timing; make both with `Event::with_timing`",
+                format!("{which} was made without timing; make both with `Event::with_timing`"),
             ));
         }
-        let (Some(from), Some(to)) = (self.recorded()?, end.recorded()?) else {
+        let (from, to) = (self.recorded()?, end.recorded()?);
+        let which = first_without(from.is_some(), to.is_some());
+        let (Some(from), Some(to)) = (from, to) else {
+            let which = which.unwrap_or_default();
             return Err(Error::new(
                 ErrorKind::NotRecorded,
-                "an event was never recorded; record both before asking for the time between them",
+                format!(
+                    "{which} was never recorded; record both before asking for the time between them"
+                ),
             ));
         };
         from.milliseconds_to(&to)
@@ -245,18 +250,19 @@ impl Recorded {
             return Err(Error::new(
                 ErrorKind::InvalidDevice,
                 format!(
-                    "one event is of {}, the other of {}; devices have clocks of their own",
+                    "this event is of {}, `end` of {}; devices have clocks of their own",
                     self.slot.device(),
                     end.slot.device()
                 ),
             ));
         }
         let (Some(from), Some(to)) = (&self.time, &end.time) else {
+            let which = first_without(self.time.is_some(), end.time.is_some()).unwrap_or_default();
             return Err(Error::new(
                 ErrorKind::Unsupported,
                 format!(
-                    "the queue that an event was recorded on writes no timestamps; measure on the \
-                     default stream of {}, whose queue does if any does",
+                    "the queue that {which} was recorded on writes no timestamps; measure on the default \
+                     stream of {}, whose queue does if any does",
                     self.slot.device()
                 ),
             ));
@@ -273,10 +279,11 @@ impl Recorded {
                 ),
             ));
         }
-        if !self.mark.ticket()?.is_reached()? || !end.mark.ticket()?.is_reached()? {
+        let is_reached = |one: &Self| one.mark.ticket()?.is_reached();
+        if let Some(which) = first_without(is_reached(self)?, is_reached(end)?) {
             return Err(Error::new(
                 ErrorKind::NotReady,
-                "an event is not reached yet; wait for both with `Event::synchronize`",
+                format!("{which} is not reached yet; wait for both with `Event::synchronize`"),
             ));
         }
         if Arc::ptr_eq(&from.stamp, &to.stamp) {
@@ -286,6 +293,15 @@ impl Recorded {
         let (start, end) = (from.stamp.read()?, to.stamp.read()?);
         let period = plan.limits.timestamp_period;
         Ok(elapsed::milliseconds(start, end, valid_bits, period))
+    }
+}
+
+/// The first of two events that lacks something, as texts call them; none where both have it.
+fn first_without(from: bool, end: bool) -> Option<&'static str> {
+    match (from, end) {
+        (false, _) => Some("this event"),
+        (true, false) => Some("`end`"),
+        (true, true) => None,
     }
 }
 

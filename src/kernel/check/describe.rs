@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use crate::error::text::count;
 use crate::kernel::interface::{Access, Binding, BindingKind, Interface, Member, Scalar, Type};
 use crate::kernel::value::{ArgValue, MemoryArg};
 
@@ -111,9 +112,13 @@ fn type_name(ty: &Type, size_bytes: u32) -> String {
             "a matrix of {columns} columns and {rows} rows of {} ({size_bytes} bytes)",
             scalar.name()
         ),
-        Type::Array { .. } => format!("an array of {size_bytes} bytes"),
-        Type::Struct { name, .. } if name.is_empty() => format!("a struct of {size_bytes} bytes"),
-        Type::Struct { name, .. } => format!("the struct `{name}` of {size_bytes} bytes"),
+        Type::Array { .. } => format!("an array of {}", count(size_bytes, "byte")),
+        Type::Struct { name, .. } if name.is_empty() => {
+            format!("a struct of {}", count(size_bytes, "byte"))
+        }
+        Type::Struct { name, .. } => {
+            format!("the struct `{name}` of {}", count(size_bytes, "byte"))
+        }
         Type::Address { .. } => String::from("an address"),
     }
 }
@@ -131,7 +136,7 @@ pub(super) fn given<M>(value: &ArgValue<'_, M>) -> String {
     match value {
         ArgValue::Memory(memory) => given_memory(memory),
         ArgValue::Number(number) => number.to_string(),
-        ArgValue::Block(bytes) => format!("a block of {} bytes", bytes.len()),
+        ArgValue::Block(bytes) => format!("a block of {}", count(bytes.len(), "byte")),
         ArgValue::Address(_) => String::from("a bare address"),
         ArgValue::Misused(_) => String::from("a contradiction"),
     }
@@ -141,8 +146,12 @@ pub(super) fn given_memory<M>(memory: &MemoryArg<'_, M>) -> String {
     let element = u64::from(memory.element_bytes.max(1));
     let (len, bytes) = (memory.len_bytes / element, memory.len_bytes);
     match element {
-        1 => format!("a buffer of {bytes} bytes"),
-        _ => format!("a buffer of {bytes} bytes ({len} elements of {element})"),
+        1 => format!("a buffer of {}", count(bytes, "byte")),
+        _ => format!(
+            "a buffer of {} ({} of {element})",
+            count(bytes, "byte"),
+            count(len, "element")
+        ),
     }
 }
 

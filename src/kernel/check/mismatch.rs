@@ -1,7 +1,7 @@
 //! The errors of arguments that don't fit; all of them off the path of a good launch.
 
 use super::describe::{Slot, given, given_memory, signature, verb};
-use crate::error::{Details, Error, ErrorKind};
+use crate::error::{Details, Error, ErrorKind, text};
 use crate::kernel::interface::{Access, Binding, BindingKind, Interface, Member, Scalar, Type};
 use crate::kernel::scalar::Number;
 use crate::kernel::value::{ArgValue, MemoryArg, Misuse, Owner};
@@ -140,15 +140,17 @@ pub(super) fn block_size(
     let what = match block_end {
         Some(end) => format!(
             "is the last one, so it fills the push-constant block from byte {} to byte {end}: \
-             {expected} bytes",
-            member.offset_bytes
+             {}",
+            member.offset_bytes,
+            text::count(expected, "byte")
         ),
         None => format!("is {}", slot.takes()),
     };
     mismatch(format!(
-        "{} {what}, and a block of {given} bytes was given; the shader's offsets count, with the \
+        "{} {what}, and a block of {} was given; the shader's offsets count, with the \
          padding between members, and only padding at the end, up to a multiple of 16, is optional",
         argument(index, slot),
+        text::count(given, "byte"),
     ))
     .with_details(Details::Size {
         expected: u64::from(expected),
@@ -165,9 +167,10 @@ pub(super) fn too_small<M>(
     memory: &MemoryArg<'_, M>,
 ) -> Error {
     mismatch(format!(
-        "{} needs at least the {fixed_bytes} bytes of the block that the shader declares, and {} \
+        "{} needs at least the {} of the block that the shader declares, and {} \
          was given",
         argument(index, slot),
+        text::count(fixed_bytes, "byte"),
         given_memory(memory),
     ))
     .with_details(Details::Size {
@@ -185,11 +188,11 @@ pub(super) fn no_element<M>(
     memory: &MemoryArg<'_, M>,
 ) -> Error {
     mismatch(format!(
-        "{} needs at least {} bytes, since the shader's atomics work on the array at the block's \
-         end, whose elements take {} bytes; {} was given; pass a buffer of one element or more",
+        "{} needs at least {}, since the shader's atomics work on the array at the block's end, whose \
+         elements take {}; {} was given; pass a buffer of one element or more",
         argument(index, slot),
-        binding.atomic_bytes,
-        binding.stride_bytes,
+        text::count(binding.atomic_bytes, "byte"),
+        text::count(binding.stride_bytes, "byte"),
         given_memory(memory),
     ))
     .with_details(Details::Size {

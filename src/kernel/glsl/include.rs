@@ -77,8 +77,10 @@ impl<'a> Includes<'a> {
             });
         }
         Err(match looked_in.is_empty() {
-            true => "no such file: no include folder was given (`KernelBuilder::include_dir`, or `file` for those beside the shader)".to_owned(),
-            false => format!("no such file in {}", looked_in.join(", ")),
+            true => format!(
+                "there is no {requested}, as no include folder was given (`KernelBuilder::include_dir`, or `file` for those beside the shader)"
+            ),
+            false => format!("there is no {requested} in {}", looked_in.join(", ")),
         })
     }
 }
