@@ -587,7 +587,7 @@ pub mod memory {
     ///
     /// That is what [`PinnedBuffer`](crate::PinnedBuffer)s and downloads have left, and idle memory that
     /// copies go through. It waits for nothing: what queued copies use stays, and goes with the next
-    /// call. Opens nothing.
+    /// call. So a graph capture does not forbid it either. Opens nothing.
     ///
     /// In PyTorch: `torch.accelerator.memory.empty_host_cache`.
     ///
