@@ -207,9 +207,15 @@ fn a_forgotten_guard_leaves_its_stream_current_and_harms_no_other() {
 fn a_stream_that_was_set_stays_until_another_is() {
     on_each_device("a_stream_that_was_set", |_| {
         let (default, stream) = (now(), Stream::new(0).unwrap());
+        assert_eq!(Stream::default_of(None).unwrap(), default);
         set_stream(&stream).unwrap();
         assert_eq!(now(), stream);
         assert_eq!(current_stream(0).unwrap(), stream);
+        assert_eq!(Stream::default_of(0).unwrap(), default);
+        assert_eq!(
+            Stream::default_of(99).unwrap_err().kind(),
+            ErrorKind::InvalidDevice
+        );
         // Inside of a scope, what is set lasts as long as the scope.
         let inner = Stream::new(0).unwrap();
         stream.scope(|| set_stream(&inner)).unwrap();

@@ -253,7 +253,7 @@ pub(super) fn stream(slot: &Arc<Slot>) -> Stream {
         of_device.stream.clone()
     })
     .flatten()
-    .unwrap_or_else(|| Stream::default_of(slot))
+    .unwrap_or_else(|| Stream::default_in(slot))
 }
 
 pub(super) fn set_stream(stream: &Stream) {

@@ -117,7 +117,32 @@ impl Stream {
         })
     }
 
-    pub(super) fn default_of(slot: &Arc<Slot>) -> Self {
+    /// The default stream of a device, which is current where none was set; opens nothing.
+    ///
+    /// In PyTorch: `torch.cuda.default_stream`, not in `torch.accelerator`.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// use vkaccel::Stream;
+    ///
+    /// vkaccel::set_stream(&Stream::new(0)?)?;
+    /// vkaccel::set_stream(&Stream::default_of(0)?)?;
+    /// assert_eq!(vkaccel::current_stream(0)?, Stream::default_of(0)?);
+    /// # Ok::<(), vkaccel::Error>(())
+    /// ```
+    #[doc(alias = "torch.cuda.default_stream")]
+    pub fn default_of(device: impl Into<DeviceArg>) -> Result<Self> {
+        let runtime = Runtime::current();
+        Ok(Self::default_in(runtime.slot(&device.into())?))
+    }
+
+    pub(super) fn default_in(slot: &Arc<Slot>) -> Self {
         Self {
             named: slot.default_stream(),
             slot: Arc::clone(slot),

@@ -202,6 +202,7 @@ pub fn of_the_process() -> Vec<Call> {
         "KernelBuilder::build" => build(Kernel::builder(module("affine"))),
         "Kernel::from_glsl" => Kernel::from_glsl("#version 450\nvoid main() {}"),
         "Stream::new" => Stream::new(0),
+        "Stream::default_of" => Stream::default_of(0),
         "Stream::with_priority" => Stream::with_priority(0, 1),
         "Event::record" => Event::new().record(None),
         "Graph::capture" => Graph::new().capture(|| Ok(())),
