@@ -115,6 +115,7 @@ fn a_panic_in_a_callback_is_told_to_the_next_user_of_its_stream_once() {
         let words = stream.upload(&[1u32; 10]).unwrap();
         // It panics once the next one is there, which would be told of it.
         let (go, wait) = channel();
+        let line = line!() + 2;
         stream
             .add_callback(move || {
                 wait.recv().unwrap();
@@ -131,7 +132,9 @@ fn a_panic_in_a_callback_is_told_to_the_next_user_of_its_stream_once() {
         other.synchronize().unwrap();
         let error = stream.fill(&words, 2).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::CallbackPanicked);
-        assert!(error.to_string().contains("on purpose"), "{error}");
+        for part in ["on purpose", &format!("callback.rs:{line}:")] {
+            assert!(error.to_string().contains(part), "{error}");
+        }
         stream.fill(&words, 3).unwrap();
         assert_eq!(stream.to_vec(&words).unwrap(), [3; 10]);
     });

@@ -192,7 +192,9 @@ fn the_time_between_two_events_or_what_stands_in_the_way() {
         let stream = Stream::new(0).unwrap();
         let slow = Slow::new(&stream);
         let (plain, unrecorded) = (Event::new(), Event::with_timing());
-        let (start, end) = (Event::with_timing(), Event::with_timing());
+        let [early, start, end] = [(); 3].map(|()| Event::with_timing());
+        early.record(&stream).unwrap();
+        early.synchronize().unwrap();
         start.record(&stream).unwrap();
         slow.launch(&stream);
         end.record(&stream).unwrap();
@@ -228,9 +230,12 @@ fn the_time_between_two_events_or_what_stands_in_the_way() {
         {
             return support::skip("the_time_between_two_events", "no timestamps");
         }
-        let error = asked.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::NotReady);
-        assert!(error.to_string().starts_with("`end` is"), "{error}");
+        assert_eq!(asked.unwrap_err().kind(), ErrorKind::NotReady);
+        for (from, to, which) in [(&early, &end, "`end` is"), (&end, &early, "this event is")] {
+            let error = from.elapsed_time(to).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::NotReady);
+            assert!(error.to_string().starts_with(which), "{error}");
+        }
         let started = Instant::now();
         end.synchronize().unwrap();
         let forth = start.elapsed_time(&end).unwrap();

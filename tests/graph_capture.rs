@@ -11,26 +11,13 @@ mod support;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use support::captures::a_good_graph_works;
 use support::kernels::chosen as kernel;
 use support::on_each_device;
 use vkaccel::{
-    Buffer, CaptureErrorMode, Details, Error, ErrorKind, Generator, Graph, Grid, MemPool, Philox,
-    PinnedBuffer, Result, RngState, Runtime, Stream, current_stream, memory,
+    Buffer, CaptureErrorMode, ErrorKind, Generator, Graph, Grid, MemPool, Philox, PinnedBuffer,
+    Result, RngState, Stream, current_stream, memory,
 };
-
-/// Doubles 1, 2, 3 by a graph of its own.
-fn a_good_graph_works(stream: &Stream) {
-    let words = stream.upload(&[1u32, 2, 3]).unwrap();
-    let mut graph = Graph::new();
-    let captured = graph.capture_on(stream, || {
-        assert!(stream.is_capturing());
-        stream.launch(&kernel("affine"), Grid::elements(3), (&words, 2, 0, 3))
-    });
-    captured.unwrap();
-    assert!(!stream.is_capturing());
-    stream.replay(&graph).unwrap();
-    assert_eq!(stream.to_vec(&words).unwrap(), [2, 4, 6]);
-}
 
 /// What the allocator and the thread look like between captures.
 fn state() -> (u64, u64, u64, vkaccel::Device, Stream, Vec<u8>) {
@@ -145,187 +132,8 @@ fn a_capture_that_fails_leaves_all_as_it_was() {
     });
 }
 
-type Wait = Box<dyn Fn() -> Result<()> + Send + Sync>;
-
-/// Calls that wait for the device on the host, by name.
-fn waits(stream: &Stream) -> Vec<(&'static str, Wait)> {
-    let other = stream.clone();
-    let words = stream.upload(&[1u32; 3]).unwrap();
-    let (event, timed) = (stream.record_event().unwrap(), stream.clone());
-    let pinned = PinnedBuffer::<u32>::new_on(0, 3).unwrap();
-    let download = stream.read_async(&words).unwrap();
-    let download = std::sync::Mutex::new(Some(download));
-    let second = pinned.clone();
-    stream.synchronize().unwrap();
-    vec![
-        ("synchronize", Box::new(|| vkaccel::synchronize(0))),
-        ("Stream::synchronize", Box::new(move || other.synchronize())),
-        (
-            "Stream::synchronize",
-            Box::new(move || {
-                let time = core::time::Duration::ZERO;
-                timed.synchronize_timeout(time).map(drop)
-            }),
-        ),
-        ("Event::synchronize", Box::new(move || event.synchronize())),
-        ("Stream::read", Box::new(move || words.to_vec().map(drop))),
-        (
-            "PinnedBuffer::read",
-            Box::new(move || pinned.read().map(drop)),
-        ),
-        (
-            "PinnedBuffer::write",
-            Box::new(move || second.write().map(drop)),
-        ),
-        (
-            "Download::wait",
-            Box::new(move || match download.lock().unwrap().take() {
-                Some(download) => download.wait().map(drop),
-                None => Ok(()),
-            }),
-        ),
-        ("empty_cache", Box::new(|| memory::empty_cache())),
-        ("empty_host_cache", Box::new(|| memory::empty_host_cache())),
-    ]
-}
-
-fn is_refusal(error: &Error, call: &str) -> bool {
-    let file = "graph_capture.rs";
-    error.kind() == ErrorKind::NotPermitted
-        && error.to_string().contains(call)
-        && matches!(error.details(), Some(Details::Capture { call: named, call_site, capture_site, .. })
-            if named == call && call_site.contains(file) && capture_site.contains(file))
-}
-
 #[test]
-fn waits_are_refused_by_mode_and_thread() {
-    on_each_device("waits_are_refused", |_| {
-        let captured = Stream::new(0).unwrap();
-        let runtime = Runtime::current();
-        use CaptureErrorMode::{Default, Global, Relaxed, ThreadLocal};
-        for (mode, own, others) in [
-            (Default, true, false),
-            (ThreadLocal, true, false),
-            (Global, true, true),
-            (Relaxed, false, false),
-        ] {
-            for from_another in [false, true] {
-                let stream = Stream::new(0).unwrap();
-                for (call, wait) in waits(&stream) {
-                    let mut graph = Graph::builder().capture_error_mode(mode).build();
-                    graph.capture_begin_on(&captured).unwrap();
-                    let result = match from_another {
-                        false => wait(),
-                        true => std::thread::scope(|scope| {
-                            let thread = scope.spawn(|| {
-                                let _entered = runtime.enter();
-                                wait()
-                            });
-                            thread.join().unwrap()
-                        }),
-                    };
-                    let is_refused = if from_another { others } else { own };
-                    match result {
-                        Err(error) => {
-                            assert!(
-                                is_refused && is_refusal(&error, call),
-                                "{mode:?}: {error:?}"
-                            );
-                        }
-                        Ok(()) => assert!(!is_refused, "{call} in {mode:?}"),
-                    }
-                    // Only its own thread's calls fail it.
-                    let ended = graph.capture_end();
-                    assert_eq!(ended.is_err(), own && !from_another, "{call} in {mode:?}");
-                }
-            }
-        }
-        a_good_graph_works(&captured);
-    });
-}
-
-#[test]
-fn a_captured_stream_is_not_waited_for_in_any_mode() {
-    on_each_device("a_captured_stream_is_not_waited_for", |_| {
-        let stream = Stream::new(0).unwrap();
-        let words = stream.upload(&[1u32; 3]).unwrap();
-        type Call = (&'static str, fn(&Stream, &Buffer<u32>) -> Result<()>);
-        let calls: [Call; 6] = [
-            ("Stream::synchronize", |stream, _| stream.synchronize()),
-            ("Stream::query", |stream, _| stream.query().map(drop)),
-            ("Stream::read", |stream, words| {
-                stream.to_vec(words).map(drop)
-            }),
-            ("Stream::read_async", |stream, words| {
-                stream.read_async(words).map(drop)
-            }),
-            ("Stream::add_callback", |stream, _| {
-                stream.add_callback(|| {})
-            }),
-            ("Graph::replay", |stream, words| {
-                let other = Stream::new(0)?;
-                let mut graph = Graph::new();
-                graph.capture_begin_on(&other)?;
-                other.fill(words, 1)?;
-                graph.capture_end()?;
-                stream.replay(&graph)
-            }),
-        ];
-        for (name, call) in calls {
-            let mode = CaptureErrorMode::Relaxed;
-            let mut graph = Graph::builder().capture_error_mode(mode).build();
-            graph.capture_begin_on(&stream).unwrap();
-            let error = call(&stream, &words).unwrap_err();
-            assert!(is_refusal(&error, name), "{error:?}");
-            let error = graph.capture_end().unwrap_err();
-            assert!(error.to_string().contains(name), "{error}");
-        }
-        a_good_graph_works(&stream);
-    });
-}
-
-#[test]
-fn memory_from_the_driver_is_refused_outside_of_the_capture_alone() {
-    on_each_device("memory_from_the_driver", |_| {
-        let (captured, outside) = (Stream::new(0).unwrap(), Stream::new(0).unwrap());
-        // What is cached for this stream may be had.
-        drop(outside.uninit::<u32>(1000).unwrap());
-        let take = |len| outside.uninit::<u32>(len).map(drop);
-        let mut graph = Graph::new();
-        graph.capture_begin_on(&captured).unwrap();
-        drop(captured.uninit::<u32>(3 << 20).unwrap());
-        take(1000).unwrap();
-        let error = take(5 << 20).unwrap_err();
-        let call = "taking device memory from the driver";
-        assert!(is_refusal(&error, call), "{error:?}");
-        assert!(graph.capture_end().is_err());
-        take(5 << 20).unwrap();
-
-        let relaxed = CaptureErrorMode::Relaxed;
-        let mut graph = Graph::builder().capture_error_mode(relaxed).build();
-        let taken = graph.capture_on(&captured, || take(7 << 20));
-        taken.unwrap();
-
-        // Other threads' memory comes from where it always does.
-        let runtime = Runtime::current();
-        let mut graph = Graph::new();
-        graph.capture_begin_on(&captured).unwrap();
-        std::thread::scope(|scope| {
-            let thread = scope.spawn(|| {
-                let _entered = runtime.enter();
-                take(9 << 20).unwrap();
-                memory::private_pool_bytes(None).unwrap()
-            });
-            let private = thread.join().unwrap();
-            assert!(private.iter().all(|(_, bytes)| *bytes == 0));
-        });
-        graph.capture_end().unwrap();
-        a_good_graph_works(&captured);
-    });
-}
-
-#[test]
-fn pinned_memory_may_be_made_and_filled_during_a_capture() {
+fn pinned_memory_may_be_made_filled_and_given_back_during_a_capture() {
     on_each_device("pinned_memory_may_be_made", |_| {
         let words = Buffer::<u32>::zeroed(64).unwrap();
         let mode = CaptureErrorMode::Global;
@@ -333,6 +141,8 @@ fn pinned_memory_may_be_made_and_filled_during_a_capture() {
         let source = graph.capture(|| {
             let source = PinnedBuffer::from_slice(&[7u32; 64])?;
             words.copy_from_pinned(&source)?;
+            drop(PinnedBuffer::<u32>::new(64)?);
+            memory::empty_host_cache()?;
             Ok(source)
         });
         let source = source.unwrap();

@@ -135,6 +135,7 @@ fn counts_past_a_limit_run_nothing_and_are_told_once_by_axis() {
                     let mut counts = [1; 3];
                     counts[axis] = asked;
                     let counts = Buffer::from_slice(&counts).unwrap();
+                    let line = line!() + 1;
                     tick.launch_indirect(&counts, (&ticks,)).unwrap();
                     let error = told(stream.synchronize());
                     let Some(Details::Limit {
@@ -152,6 +153,8 @@ fn counts_past_a_limit_run_nothing_and_are_told_once_by_axis() {
                     for part in [
                         "`main`",
                         "ran nothing",
+                        &format!("indirect.rs:{line}:"),
+                        &format!("on stream {},", stream.id()),
                         &format!("along {}", ["x", "y", "z"][axis]),
                     ] {
                         assert!(text.contains(part), "{text}");

@@ -303,11 +303,16 @@ fn copies_of_rows_are_captured() {
             assert!(out == data);
         }
         // What the host would wait for is not.
-        for name in ["Stream::read_rows", "Stream::read_rows_async"] {
+        for name in [
+            "Stream::read_rows",
+            "Stream::read_rows_async",
+            "Rows::read_async",
+        ] {
             let mut refused = Graph::new();
             let captured = refused.capture_on(&stream, || match name {
                 "Stream::read_rows" => stream.read_rows(left, &mut [0; 4]),
-                _ => stream.read_rows_async(left).map(drop),
+                "Stream::read_rows_async" => stream.read_rows_async(left).map(drop),
+                _ => left.read_async().map(drop),
             });
             let error = captured.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::NotPermitted, "{error}");

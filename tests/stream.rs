@@ -218,11 +218,18 @@ fn downloads_are_done_in_any_order_and_say_so() {
         slow.launch(&stream);
         let late = stream.read_async(&slow.data).unwrap();
         assert!(!late.is_done().unwrap());
+        assert!(!late.wait_timeout(Duration::ZERO).unwrap());
+        assert!(!late.wait_timeout(Duration::from_millis(1)).unwrap());
+        assert!(early.wait_timeout(Duration::MAX).unwrap());
         assert_eq!(early.wait().unwrap(), [1; 100]);
         while !late.is_done().unwrap() {
             std::thread::yield_now();
         }
+        assert!(late.wait_timeout(Duration::ZERO).unwrap());
         assert_eq!(late.wait().unwrap().len(), GROUPS);
+        let none = stream.zeroed::<u32>(0).unwrap();
+        let nothing = stream.read_async(&none).unwrap();
+        assert!(nothing.wait_timeout(Duration::ZERO).unwrap());
         // Given up, it does no harm.
         drop(stream.read_async(&first).unwrap());
     });

@@ -5,6 +5,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ops::{Bound, RangeBounds};
 use core::panic::Location;
+use core::time::Duration;
 use std::sync::Arc;
 
 use bytemuck::Pod;
@@ -13,6 +14,7 @@ use super::View;
 use crate::device::{Device, DeviceArg};
 use crate::error::text::{self, count};
 use crate::error::{Details, Error, ErrorKind, OutOfMemory, OutOfMemoryReason, Result};
+use crate::exec::Call;
 use crate::kernel::Address;
 use crate::mem::copy::PendingDownload;
 use crate::mem::{Block, Home};
@@ -225,7 +227,8 @@ impl<T: Pod> Buffer<T> {
     /// [`ErrorKind::InvalidArgument`] if the lengths differ. Also what [any wait](crate#errors) may give.
     #[track_caller]
     pub fn read(&self, out: &mut [T]) -> Result<()> {
-        self.stream().read(self, out)
+        let call = Call::new("Buffer::read");
+        self.stream().read_as(call, View::from(self), out)
     }
 
     /// Waits for the buffer's content and gives a copy.
@@ -236,7 +239,8 @@ impl<T: Pod> Buffer<T> {
     /// [any wait](crate#errors) may give.
     #[track_caller]
     pub fn to_vec(&self) -> Result<Vec<T>> {
-        self.stream().to_vec(self)
+        let call = Call::new("Buffer::to_vec");
+        self.stream().to_vec_as(call, View::from(self))
     }
 
     /// Starts to copy the content to the host.
@@ -248,7 +252,8 @@ impl<T: Pod> Buffer<T> {
     /// command](crate#errors) may give.
     #[track_caller]
     pub fn read_async(&self) -> Result<Download<T>> {
-        self.stream().read_async(self)
+        let call = Call::new("Buffer::read_async");
+        self.stream().read_async_as(call, View::from(self))
     }
 
     /// Sets every element to `value`.
@@ -302,7 +307,8 @@ impl<T: Pod> View<'_, T> {
     /// As [`Buffer::read`].
     #[track_caller]
     pub fn read(&self, out: &mut [T]) -> Result<()> {
-        self.stream().read(*self, out)
+        let call = Call::new("View::read");
+        self.stream().read_as(call, *self, out)
     }
 
     /// Waits for the content and gives a copy.
@@ -312,7 +318,8 @@ impl<T: Pod> View<'_, T> {
     /// As [`Buffer::to_vec`].
     #[track_caller]
     pub fn to_vec(&self) -> Result<Vec<T>> {
-        self.stream().to_vec(*self)
+        let call = Call::new("View::to_vec");
+        self.stream().to_vec_as(call, *self)
     }
 
     /// Starts to copy the content to the host.
@@ -322,7 +329,8 @@ impl<T: Pod> View<'_, T> {
     /// As [`Buffer::read_async`].
     #[track_caller]
     pub fn read_async(&self) -> Result<Download<T>> {
-        self.stream().read_async(*self)
+        let call = Call::new("View::read_async");
+        self.stream().read_async_as(call, *self)
     }
 
     /// Sets every element to `value`.
@@ -395,6 +403,33 @@ impl<T: Pod> Download<T> {
             .map_or(Ok(true), |pending| pending.is_done())
     }
 
+    /// Waits until the copy has finished, or until the time has run out: `false`.
+    ///
+    /// Running out of time is no error, and leaves the copy under way. A time of 0 asks only. The content comes
+    /// from [`wait`](Self::wait), which then waits no more.
+    ///
+    /// # Errors
+    ///
+    /// What [any wait](crate#errors) may give.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # if vkaccel::device_count() == 0 { return Ok(()); }
+    /// let download = vkaccel::Buffer::from_slice(&[1u8, 2, 3])?.read_async()?;
+    /// while !download.wait_timeout(core::time::Duration::from_millis(100))? {
+    ///     println!("still computing");
+    /// }
+    /// assert_eq!(download.wait()?, [1, 2, 3]);
+    /// # Ok::<(), vkaccel::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn wait_timeout(&self, timeout: Duration) -> Result<bool> {
+        let call = Call::new("Download::wait_timeout");
+        let pending = self.pending.as_ref();
+        pending.map_or(Ok(true), |pending| pending.reach(call, Some(timeout)))
+    }
+
     /// Waits for the copy and gives the content.
     ///
     /// # Errors
@@ -405,7 +440,8 @@ impl<T: Pod> Download<T> {
     pub fn wait(self) -> Result<Vec<T>> {
         let mut out = host_vec(self.len)?;
         if let Some(pending) = self.pending {
-            pending.wait(bytemuck::cast_slice_mut(&mut out))?;
+            let call = Call::new("Download::wait");
+            pending.wait(call, bytemuck::cast_slice_mut(&mut out))?;
         }
         Ok(out)
     }

@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use super::surface::EventBodies;
 use crate::error::Result;
+use crate::exec::Call;
 use crate::runtime::Event;
 
 impl EventBodies for Event {
@@ -12,11 +13,12 @@ impl EventBodies for Event {
     }
 
     fn synchronize(&self) -> Result<()> {
-        self.wait_on_host(None).map(drop)
+        self.wait_on_host(None, Call::new("Event::synchronize"))
+            .map(drop)
     }
 
     fn synchronize_timeout(&self, timeout: Duration) -> Result<bool> {
-        self.wait_on_host(Some(timeout))
+        self.wait_on_host(Some(timeout), Call::new("Event::synchronize_timeout"))
     }
 
     fn elapsed_time(&self, end: &Self) -> Result<f64> {

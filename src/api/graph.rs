@@ -2,7 +2,6 @@
 
 use core::fmt;
 use core::mem;
-use core::panic::Location;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,6 +12,7 @@ use crate::alloc::PoolId;
 use crate::base::fork::Life;
 use crate::device::DeviceArg;
 use crate::error::{Error, ErrorKind, Result};
+use crate::exec::Call;
 use crate::exec::capture::Strictness;
 use crate::graph::{Recorded, Session};
 use crate::runtime::{Runtime, Slot, Stream, current_stream};
@@ -243,8 +243,9 @@ impl Graph {
     /// [`capture_end`](Self::capture_end). Also what [any wait](crate#errors) may give.
     #[track_caller]
     pub fn capture<R>(&mut self, f: impl FnOnce() -> Result<R>) -> Result<R> {
+        let call = Call::new("Graph::capture");
         let stream = Runtime::current().current_stream_of(&DeviceArg::CURRENT)?;
-        self.capture_on(&stream, f)
+        self.capture_as(call, &stream, f)
     }
 
     /// The same for a stream that is named, which is current while `f` runs.
@@ -254,14 +255,24 @@ impl Graph {
     /// As [`capture`](Self::capture).
     #[track_caller]
     pub fn capture_on<R>(&mut self, stream: &Stream, f: impl FnOnce() -> Result<R>) -> Result<R> {
+        self.capture_as(Call::new("Graph::capture_on"), stream, f)
+    }
+
+    fn capture_as<R>(
+        &mut self,
+        call: Call,
+        stream: &Stream,
+        f: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
         self.check_empty()?;
-        stream.slot().settle()?;
+        stream.check_not_captured(call)?;
+        stream.slot().settle(call)?;
         let _current = stream.enter()?;
-        self.capture_begin_on(stream)?;
+        self.begin(call, stream)?;
         // Given up where `f` panics or fails.
-        let mut capturing = Capturing(self);
+        let capturing = Capturing(self);
         let result = f()?;
-        capturing.end()?;
+        capturing.0.end(call)?;
         Ok(result)
     }
 
@@ -272,11 +283,14 @@ impl Graph {
     /// As [`capture_begin`](Self::capture_begin).
     #[track_caller]
     pub fn capture_begin_on(&mut self, stream: &Stream) -> Result<()> {
-        let site = Location::caller();
+        self.begin(Call::new("Graph::capture_begin_on"), stream)
+    }
+
+    fn begin(&mut self, call: Call, stream: &Stream) -> Result<()> {
         self.check_empty()?;
         let (core, opened) = stream.open()?;
         let pool = opened.graph_pools.get(self.pool_id(), &opened.memory);
-        let session = Session::begin(&core, pool, self.mode.strictness(), site)?;
+        let session = Session::begin(&core, pool, self.mode.strictness(), call)?;
         self.state = State::Capturing(Box::new(session), Arc::clone(stream.slot()));
         Ok(())
     }
@@ -334,47 +348,13 @@ impl Graph {
         }
     }
 
-    #[track_caller]
-    fn replay_on(&self, stream: &Stream) -> Result<()> {
-        let (recorded, slot) = self.recorded()?;
-        stream.check_device(Whose::Graph, slot)?;
-        let (core, _opened) = stream.open()?;
-        core.permit_on_captured("Graph::replay")?;
-        recorded.replay(&core)
-    }
-}
-
-/// A graph that captures; what it has captured is given up when this is dropped.
-struct Capturing<'a>(&'a mut Graph);
-
-impl Capturing<'_> {
-    #[track_caller]
-    fn end(&mut self) -> Result<()> {
-        GraphBodies::capture_end(self.0)
-    }
-}
-
-impl Drop for Capturing<'_> {
-    fn drop(&mut self) {
-        if let State::Capturing(..) = self.0.state {
-            self.0.state = State::Empty;
-        }
-    }
-}
-
-impl GraphBodies for Graph {
-    fn capture_begin(&mut self) -> Result<()> {
-        let stream = Runtime::current().current_stream_of(&DeviceArg::CURRENT)?;
-        self.capture_begin_on(&stream)
-    }
-
-    fn capture_end(&mut self) -> Result<()> {
+    fn end(&mut self, call: Call) -> Result<()> {
         self.life.check()?;
         match mem::replace(&mut self.state, State::Empty) {
             State::Capturing(session, slot) => {
                 slot.shared().check()?;
                 self.state = State::Captured {
-                    recorded: Box::new(session.end(self.keeps)?),
+                    recorded: Box::new(session.end(call, self.keeps)?),
                     slot,
                     debugs: self.debugs,
                 };
@@ -388,6 +368,36 @@ impl GraphBodies for Graph {
                 ))
             }
         }
+    }
+
+    fn replay_on(&self, stream: &Stream, call: Call) -> Result<()> {
+        let (recorded, slot) = self.recorded()?;
+        stream.check_device(Whose::Graph, slot)?;
+        let (core, _opened) = stream.open()?;
+        core.permit_on_captured(call)?;
+        recorded.replay(&core)
+    }
+}
+
+/// A graph that captures; what it has captured is given up when this is dropped.
+struct Capturing<'a>(&'a mut Graph);
+
+impl Drop for Capturing<'_> {
+    fn drop(&mut self) {
+        if let State::Capturing(..) = self.0.state {
+            self.0.state = State::Empty;
+        }
+    }
+}
+
+impl GraphBodies for Graph {
+    fn capture_begin(&mut self) -> Result<()> {
+        let stream = Runtime::current().current_stream_of(&DeviceArg::CURRENT)?;
+        self.begin(Call::new("Graph::capture_begin"), &stream)
+    }
+
+    fn capture_end(&mut self) -> Result<()> {
+        self.end(Call::new("Graph::capture_end"))
     }
 
     fn instantiate(&mut self) -> Result<()> {
@@ -404,7 +414,7 @@ impl GraphBodies for Graph {
 
     fn replay(&self) -> Result<()> {
         let (_, slot) = self.recorded()?;
-        self.replay_on(&current_stream(slot))
+        self.replay_on(&current_stream(slot), Call::new("Graph::replay"))
     }
 
     fn reset(&mut self) -> Result<()> {
@@ -445,7 +455,7 @@ impl Stream {
     /// As [`Graph::replay`]; [`InvalidDevice`](ErrorKind::InvalidDevice) if the graph is of another device.
     #[track_caller]
     pub fn replay(&self, graph: &Graph) -> Result<()> {
-        graph.replay_on(self)
+        graph.replay_on(self, Call::new("Stream::replay"))
     }
 }
 

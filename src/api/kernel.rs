@@ -132,6 +132,7 @@ impl Kernel {
     /// # Errors
     ///
     /// As [`Stream::launch_indirect`](crate::Stream::launch_indirect), which has an example.
+    #[track_caller]
     pub fn launch_indirect<'a, 'b>(
         &self,
         counts: impl Into<View<'b, u32>>,

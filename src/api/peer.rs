@@ -9,6 +9,7 @@ use super::rows::same_rows;
 use super::stream::Whose;
 use super::{Buffer, Rows, View};
 use crate::error::Result;
+use crate::exec::Call;
 use crate::mem::peer::{self, End};
 use crate::mem::{self, copy};
 use crate::runtime::Stream;
@@ -56,14 +57,22 @@ impl Stream {
         src: impl Into<View<'a, T>>,
         dst: impl Into<View<'b, T>>,
     ) -> Result<()> {
-        let (src, dst) = (src.into(), dst.into());
+        let call = Call::new("Stream::copy_from_peer");
+        self.copy_from_peer_as(call, from, src.into(), dst.into())
+    }
+
+    fn copy_from_peer_as<T: Pod>(
+        &self,
+        call: Call,
+        from: &Self,
+        src: View<'_, T>,
+        dst: View<'_, T>,
+    ) -> Result<()> {
         from.check_device(Whose::Buffer, src.buffer().slot())?;
         self.check_device(Whose::Buffer, dst.buffer().slot())?;
         same_length::<T>(dst.len(), src.len())?;
         match (src.range(), dst.range()) {
-            (Some(src), Some(dst)) => {
-                self.copy_over("Stream::copy_from_peer", from, src.into(), dst.into())
-            }
+            (Some(src), Some(dst)) => self.copy_over(call, from, src.into(), dst.into()),
             _ => Ok(()),
         }
     }
@@ -94,19 +103,29 @@ impl Stream {
         src: Rows<'_, T>,
         dst: Rows<'_, T>,
     ) -> Result<()> {
+        let call = Call::new("Stream::copy_rows_from_peer");
+        self.copy_rows_from_peer_as(call, from, src, dst)
+    }
+
+    fn copy_rows_from_peer_as<T: Pod>(
+        &self,
+        call: Call,
+        from: &Self,
+        src: Rows<'_, T>,
+        dst: Rows<'_, T>,
+    ) -> Result<()> {
         from.check_rows(&src)?;
         self.check_rows(&dst)?;
         same_rows(&dst, &src)?;
         match (src.bytes(), dst.bytes()) {
-            (Some(src), Some(dst)) => self.copy_over("Stream::copy_rows_from_peer", from, src, dst),
+            (Some(src), Some(dst)) => self.copy_over(call, from, src, dst),
             _ => Ok(()),
         }
     }
 
-    #[track_caller]
     fn copy_over(
         &self,
-        call: &str,
+        call: Call,
         from: &Self,
         src: mem::Rows<'_>,
         dst: mem::Rows<'_>,
@@ -116,10 +135,10 @@ impl Stream {
         there.permit_on_captured(call)?;
         here.permit_on_captured(call)?;
         if Arc::ptr_eq(self.slot(), from.slot()) {
-            self.hold_back_for(from)?;
+            self.hold_back_for(from, call)?;
             let copied = copy::copy(&here, opened.through(), src, dst);
             // What the other stream does next to the source comes behind.
-            return from.hold_back_for(self).and(copied);
+            return from.hold_back_for(self, call).and(copied);
         }
         there.permit(call)?;
         let from = End {
@@ -144,7 +163,8 @@ impl<T: Pod> Buffer<T> {
     /// As [`Stream::copy_from_peer`].
     #[track_caller]
     pub fn copy_from_peer(&self, src: View<'_, T>) -> Result<()> {
-        View::from(self).copy_from_peer(src)
+        let (call, to) = (Call::new("Buffer::copy_from_peer"), View::from(self));
+        to.stream().copy_from_peer_as(call, &src.stream(), src, to)
     }
 }
 
@@ -158,7 +178,9 @@ impl<T: Pod> View<'_, T> {
     /// As [`Stream::copy_from_peer`].
     #[track_caller]
     pub fn copy_from_peer(&self, src: View<'_, T>) -> Result<()> {
-        self.stream().copy_from_peer(&src.stream(), src, *self)
+        let call = Call::new("View::copy_from_peer");
+        self.stream()
+            .copy_from_peer_as(call, &src.stream(), src, *self)
     }
 }
 
@@ -172,6 +194,8 @@ impl<T: Pod> Rows<'_, T> {
     /// As [`Stream::copy_rows_from_peer`].
     #[track_caller]
     pub fn copy_from_peer(&self, src: Rows<'_, T>) -> Result<()> {
-        self.stream().copy_rows_from_peer(&src.stream(), src, *self)
+        let call = Call::new("Rows::copy_from_peer");
+        self.stream()
+            .copy_rows_from_peer_as(call, &src.stream(), src, *self)
     }
 }

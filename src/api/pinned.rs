@@ -16,6 +16,7 @@ use crate::device::plan::MemoryRole;
 use crate::device::{Device, DeviceArg};
 use crate::error::text::count;
 use crate::error::{Error, ErrorKind, Result};
+use crate::exec::Call;
 use crate::mem::copy;
 use crate::mem::pinned::{Pinned, ReadGuard, WriteGuard};
 use crate::runtime::{Runtime, Slot, Stream};
@@ -234,7 +235,7 @@ impl<T: Pod> PinnedBuffer<T> {
     /// wait](crate#errors) may give.
     #[track_caller]
     pub fn read(&self) -> Result<PinnedRead<'_, T>> {
-        self.slot.permit("PinnedBuffer::read")?;
+        self.slot.permit(Call::new("PinnedBuffer::read"))?;
         Ok(PinnedRead {
             guard: self.memory.read()?,
             len: self.len,
@@ -252,7 +253,7 @@ impl<T: Pod> PinnedBuffer<T> {
     /// what [any wait](crate#errors) may give.
     #[track_caller]
     pub fn write(&self) -> Result<PinnedWrite<'_, T>> {
-        self.slot.permit("PinnedBuffer::write")?;
+        self.slot.permit(Call::new("PinnedBuffer::write"))?;
         Ok(PinnedWrite {
             guard: self.memory.write()?,
             len: self.len,

@@ -3,6 +3,7 @@
 use super::surface::{RootBodies, StreamBodies};
 use crate::device::{Device, DeviceArg, DeviceCapability};
 use crate::error::Result;
+use crate::exec::Call;
 use crate::runtime::{DeviceIndexGuard, Event, Runtime, Stream};
 
 impl RootBodies for Runtime {
@@ -57,7 +58,7 @@ impl StreamBodies for Stream {
     }
 
     fn synchronize(&self) -> Result<()> {
-        self.wait(None).map(drop)
+        self.wait(None, Call::new("Stream::synchronize")).map(drop)
     }
 
     fn record_event(&self) -> Result<Event> {
@@ -67,11 +68,11 @@ impl StreamBodies for Stream {
     }
 
     fn wait_event(&self, event: &Event) -> Result<()> {
-        event.hold_back(self)
+        event.hold_back(self, Call::new("Stream::wait_event"))
     }
 
     fn wait_stream(&self, other: &Stream) -> Result<()> {
-        self.hold_back_for(other)
+        self.hold_back_for(other, Call::new("Stream::wait_stream"))
     }
 }
 

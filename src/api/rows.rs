@@ -10,6 +10,7 @@ use super::{Buffer, Download, PinnedBuffer, View};
 use crate::device::Device;
 use crate::error::text::count;
 use crate::error::{Details, Error, ErrorKind, Result};
+use crate::exec::Call;
 use crate::mem::{self, copy};
 use crate::runtime::Stream;
 
@@ -171,7 +172,8 @@ impl<'a, T: Pod> Rows<'a, T> {
     /// As [`Stream::read_rows`].
     #[track_caller]
     pub fn read(&self, out: &mut [T]) -> Result<()> {
-        self.stream().read_rows(*self, out)
+        let call = Call::new("Rows::read");
+        self.stream().read_rows_as(call, *self, out)
     }
 
     /// Waits for the content and gives a copy, without gaps.
@@ -182,7 +184,8 @@ impl<'a, T: Pod> Rows<'a, T> {
     #[track_caller]
     pub fn to_vec(&self) -> Result<Vec<T>> {
         let mut out = host_vec(self.len())?;
-        self.read(&mut out)?;
+        let call = Call::new("Rows::to_vec");
+        self.stream().read_rows_as(call, *self, &mut out)?;
         Ok(out)
     }
 
@@ -193,7 +196,8 @@ impl<'a, T: Pod> Rows<'a, T> {
     /// As [`Buffer::read_async`].
     #[track_caller]
     pub fn read_async(&self) -> Result<Download<T>> {
-        self.stream().read_rows_async(*self)
+        let call = Call::new("Rows::read_async");
+        self.stream().read_rows_async_as(call, *self)
     }
 
     /// Copies pinned memory, which has the rows without gaps; does not wait.
@@ -313,14 +317,18 @@ impl Stream {
     /// ```
     #[track_caller]
     pub fn read_rows<T: Pod>(&self, src: Rows<'_, T>, out: &mut [T]) -> Result<()> {
+        self.read_rows_as(Call::new("Stream::read_rows"), src, out)
+    }
+
+    fn read_rows_as<T: Pod>(&self, call: Call, src: Rows<'_, T>, out: &mut [T]) -> Result<()> {
         self.check_rows(&src)?;
         same_length::<T>(out.len(), src.len())?;
         let Some(from) = src.bytes() else {
             return Ok(());
         };
         let (core, opened) = self.open()?;
-        core.permit_on_captured("Stream::read_rows")?;
-        core.permit("Stream::read_rows")?;
+        core.permit_on_captured(call)?;
+        core.permit(call)?;
         let out = bytemuck::cast_slice_mut(out);
         copy::download(&core, &opened.staging, from, out)
     }
@@ -334,12 +342,16 @@ impl Stream {
     /// command](crate#errors) may give.
     #[track_caller]
     pub fn read_rows_async<T: Pod>(&self, src: Rows<'_, T>) -> Result<Download<T>> {
+        self.read_rows_async_as(Call::new("Stream::read_rows_async"), src)
+    }
+
+    fn read_rows_async_as<T: Pod>(&self, call: Call, src: Rows<'_, T>) -> Result<Download<T>> {
         self.check_rows(&src)?;
         let Some(from) = src.bytes() else {
             return Ok(Download::new(None, src.len()));
         };
         let (core, opened) = self.open()?;
-        core.permit_on_captured("Stream::read_rows_async")?;
+        core.permit_on_captured(call)?;
         let pending = copy::start_download(&core, &opened.host, from)?;
         Ok(Download::new(Some(pending), src.len()))
     }

@@ -1,5 +1,6 @@
 //! The explicit forms: what a stream does with buffers and kernels, naming nothing of the thread.
 
+use core::panic::Location;
 use std::sync::Arc;
 
 use bytemuck::Pod;
@@ -8,6 +9,7 @@ use super::buffer::{host_vec, same_length};
 use super::{Buffer, Download, Kernel, View};
 use crate::error::text::count;
 use crate::error::{Error, ErrorKind, Result};
+use crate::exec::Call;
 use crate::kernel::{Args, Grid};
 use crate::mem::copy;
 use crate::runtime::{Slot, Stream};
@@ -74,15 +76,23 @@ impl Stream {
     /// on another device than the stream. Also what [any wait](crate#errors) may give.
     #[track_caller]
     pub fn read<'a, T: Pod>(&self, src: impl Into<View<'a, T>>, out: &mut [T]) -> Result<()> {
-        let src = src.into();
+        self.read_as(Call::new("Stream::read"), src.into(), out)
+    }
+
+    pub(super) fn read_as<T: Pod>(
+        &self,
+        call: Call,
+        src: View<'_, T>,
+        out: &mut [T],
+    ) -> Result<()> {
         self.check_device(Whose::Buffer, src.buffer().slot())?;
         same_length::<T>(out.len(), src.len())?;
         let Some(range) = src.range() else {
             return Ok(());
         };
         let (core, opened) = self.open()?;
-        core.permit_on_captured("Stream::read")?;
-        core.permit("Stream::read")?;
+        core.permit_on_captured(call)?;
+        core.permit(call)?;
         let out = bytemuck::cast_slice_mut(out);
         copy::download(&core, &opened.staging, range.into(), out)
     }
@@ -96,9 +106,12 @@ impl Stream {
     /// what [any wait](crate#errors) may give.
     #[track_caller]
     pub fn to_vec<'a, T: Pod>(&self, src: impl Into<View<'a, T>>) -> Result<Vec<T>> {
-        let src = src.into();
+        self.to_vec_as(Call::new("Stream::to_vec"), src.into())
+    }
+
+    pub(super) fn to_vec_as<T: Pod>(&self, call: Call, src: View<'_, T>) -> Result<Vec<T>> {
         let mut out = host_vec(src.len())?;
-        self.read(src, &mut out)?;
+        self.read_as(call, src, &mut out)?;
         Ok(out)
     }
 
@@ -111,13 +124,20 @@ impl Stream {
     /// command](crate#errors) may give.
     #[track_caller]
     pub fn read_async<'a, T: Pod>(&self, src: impl Into<View<'a, T>>) -> Result<Download<T>> {
-        let src = src.into();
+        self.read_async_as(Call::new("Stream::read_async"), src.into())
+    }
+
+    pub(super) fn read_async_as<T: Pod>(
+        &self,
+        call: Call,
+        src: View<'_, T>,
+    ) -> Result<Download<T>> {
         self.check_device(Whose::Buffer, src.buffer().slot())?;
         let Some(range) = src.range() else {
             return Ok(Download::new(None, src.len()));
         };
         let (core, opened) = self.open()?;
-        core.permit_on_captured("Stream::read_async")?;
+        core.permit_on_captured(call)?;
         let pending = copy::start_download(&core, &opened.host, range.into())?;
         Ok(Download::new(Some(pending), src.len()))
     }
@@ -228,13 +248,14 @@ impl Stream {
     /// # Ok::<(), vkaccel::Error>(())
     /// ```
     #[doc(alias = "vkCmdDispatchIndirect")]
+    #[track_caller]
     pub fn launch_indirect<'a, 'b>(
         &self,
         kernel: &Kernel,
         counts: impl Into<View<'b, u32>>,
         args: impl Args<'a>,
     ) -> Result<()> {
-        let counts = counts.into();
+        let (counts, site) = (counts.into(), Location::caller());
         self.check_device(Whose::Kernel, kernel.slot())?;
         self.check_device(Whose::Buffer, counts.buffer().slot())?;
         let range = counts.range().filter(|_| counts.len() == 3);
@@ -243,7 +264,7 @@ impl Stream {
         args.with_args(|args| {
             kernel
                 .program()
-                .launch_indirect(&core, &opened.indirect, range, args)
+                .launch_indirect(&core, &opened.indirect, range, args, site)
         })
     }
 

@@ -1,6 +1,7 @@
 //! Host callbacks: functions of the program that run when a point of a stream is reached.
 
 use core::cell::Cell;
+use core::panic::Location;
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -40,6 +41,8 @@ pub(super) struct Callback {
     stream_id: u64,
     ticket: Ticket,
     function: Box<dyn FnOnce() + Send>,
+    /// Where it was added.
+    site: &'static Location<'static>,
 }
 
 impl core::fmt::Debug for Callback {
@@ -55,12 +58,14 @@ impl Callback {
         stream: &StreamCore,
         ticket: Ticket,
         function: Box<dyn FnOnce() + Send>,
+        site: &'static Location<'static>,
     ) -> Self {
         Self {
             stream: Weak::clone(&stream.me),
             stream_id: stream.id(),
             ticket,
             function,
+            site,
         }
     }
 
@@ -77,7 +82,10 @@ impl Callback {
     /// Runs it; a panic becomes an error of its stream.
     fn run(self) {
         let Self {
-            stream, function, ..
+            stream,
+            function,
+            site,
+            ..
         } = self;
         INSIDE.set(true);
         let panicked = catch_unwind(AssertUnwindSafe(function));
@@ -96,7 +104,9 @@ impl Callback {
         if let Err(text) = panicked {
             stream.blame(Error::new(
                 ErrorKind::CallbackPanicked,
-                format!("a host callback of this stream panicked: {text}"),
+                format!(
+                    "the host callback of this stream that was added at {site} panicked: {text}"
+                ),
             ));
         }
     }

@@ -14,13 +14,14 @@ use super::branches::{Branches, Clock};
 use super::device::ExecDevice;
 use super::node::Node;
 use super::part::{CapturedMark, ended};
+use super::permit::Call;
 use super::replays::Replays;
 use super::sink::Sink;
 use super::stream::StreamCore;
 use crate::alloc::PoolId;
 use crate::base::sync::Mutex;
 use crate::device::plan::MemoryRole;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Details, Error, ErrorKind, Result};
 use crate::exec::hazard::Use;
 use crate::rng::generator::GeneratorState;
 use crate::vk::{Device, Segment};
@@ -67,8 +68,15 @@ struct State {
     /// Where the states of generators are at a replay.
     arguments: Option<Arc<Segment>>,
     /// What it failed by.
-    fault: Option<String>,
+    fault: Option<Fault>,
     has_ended: bool,
+}
+
+/// The error of the call that a capture failed by.
+#[derive(Debug)]
+struct Fault {
+    text: String,
+    details: Option<Details>,
 }
 
 /// What the captured fills take of one generator.
@@ -100,22 +108,22 @@ impl Capture {
         stream: &Arc<StreamCore>,
         pool: PoolId,
         strictness: Strictness,
-        site: &'static Location<'static>,
+        call: Call,
     ) -> Result<Arc<Self>> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        stream.check_not_captured()?;
+        stream.check_not_captured(call)?;
         stream.flush()?;
         let capture = Arc::new(Self {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             strictness,
             thread: thread::current().id(),
-            site,
+            site: call.site,
             pool,
             replays: Arc::default(),
             state: Mutex::default(),
             exec: Arc::clone(&stream.exec),
         });
-        stream.take_part(&capture, &Clock::default())?;
+        stream.take_part(&capture, &Clock::default(), call)?;
         stream.exec.captures.add(&capture);
         Ok(capture)
     }
@@ -210,21 +218,25 @@ impl Capture {
     pub(crate) fn fail(&self, cause: &Error) {
         let mut state = self.state.lock();
         if state.fault.is_none() {
-            state.fault = Some(cause.to_string());
+            state.fault = Some(Fault {
+                text: cause.to_string(),
+                details: cause.details().cloned(),
+            });
         }
     }
 
     /// Fails it, as a captured stream is to wait for what is outside of it.
     #[cold]
-    pub(super) fn fails_by_outside(&self, stream: u64) -> Error {
+    pub(super) fn fails_by_outside(&self, stream: u64, call: Call) -> Error {
         let error = Error::new(
             ErrorKind::Capture,
             format!(
-                "stream {stream} is captured, by the capture {}, and can't wait for a point outside of it; wait \
-                 for that before the capture begins, or on the stream that the graph is replayed on",
+                "{call}: stream {stream} is captured, by the capture {}, and can't wait for a point outside of \
+                 it; wait for that before the capture begins, or on the stream that the graph is replayed on",
                 self.place()
             ),
-        );
+        )
+        .with_details(call.against(self));
         self.fail(&error);
         error
     }
@@ -234,22 +246,24 @@ impl Capture {
     /// # Errors
     ///
     /// `Capture` if it has failed, or streams were left that did not join again.
-    pub(crate) fn end(&self) -> Result<Taken> {
+    pub(crate) fn end(&self, call: Call) -> Result<Taken> {
         let state = self.detach();
-        if let Some(fault) = state.fault {
-            return Err(Error::new(
-                ErrorKind::Capture,
-                format!(
-                    "the capture {} has failed and gives no graph, as a call in it was refused: {fault}",
-                    self.place()
-                ),
-            ));
+        if let Some(Fault { text, details }) = state.fault {
+            let text = format!(
+                "the capture {} has failed and gives no graph, as a call in it was refused: {text}",
+                self.place()
+            );
+            let error = Error::new(ErrorKind::Capture, text);
+            return Err(match details {
+                Some(details) => error.with_details(details),
+                None => error,
+            });
         }
         let streams: Vec<_> = state.streams.iter().map(|stream| stream.id()).collect();
         let loose = state.branches.unjoined();
         if !loose.is_empty() {
             let loose: Vec<_> = loose.iter().map(|&branch| streams[branch]).collect();
-            return Err(unjoined(&loose, streams[0]));
+            return Err(self.unjoined(call, &loose, streams[0]));
         }
         Ok(Taken {
             nodes: state.nodes,
@@ -258,6 +272,21 @@ impl Capture {
             streams,
             replays: Arc::clone(&self.replays),
         })
+    }
+
+    #[cold]
+    fn unjoined(&self, call: Call, loose: &[u64], first: u64) -> Error {
+        let names: Vec<_> = loose.iter().map(|id| format!("stream {id}")).collect();
+        Error::new(
+            ErrorKind::Capture,
+            format!(
+                "{call}: the capture {} ended before what it had captured on {} was joined; call \
+                 `wait_stream` on stream {first}, where it began, for each of them before the end",
+                self.place(),
+                names.join(", ")
+            ),
+        )
+        .with_details(call.against(self))
     }
 
     /// Ends it and forgets what it has.
@@ -323,19 +352,6 @@ impl State {
             .ok_or_else(too_many_draws)?;
         Ok((segment, offset, before))
     }
-}
-
-#[cold]
-fn unjoined(loose: &[u64], first: u64) -> Error {
-    let names: Vec<_> = loose.iter().map(|id| format!("stream {id}")).collect();
-    Error::new(
-        ErrorKind::Capture,
-        format!(
-            "the capture of stream {first} ended before what it had captured on {} was joined; call \
-             `wait_stream` on stream {first} for each of them before the end",
-            names.join(", ")
-        ),
-    )
 }
 
 #[cold]

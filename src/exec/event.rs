@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::callback::Callback;
 use super::part::Mark;
+use super::permit::Call;
 use super::recording::{Finished, Recording};
 use super::stream::{State, StreamCore};
 use super::submit::Seal;
@@ -123,30 +124,28 @@ impl StreamCore {
     }
 
     /// Runs a function on the pacer's thread once all commands so far have finished.
-    #[track_caller]
-    pub(crate) fn call(&self, function: Box<dyn FnOnce() + Send>) -> Result<()> {
+    pub(crate) fn call(&self, function: Box<dyn FnOnce() + Send>, call: Call) -> Result<()> {
         let ticket = loop {
             match self.mark()? {
                 Mark::Queued(ticket) => break ticket,
                 // Where another thread has ended the capture since, there is a point of the stream.
-                Mark::Captured(_) | Mark::Nothing => {
-                    self.permit_on_captured("Stream::add_callback")?;
-                }
+                Mark::Captured(_) | Mark::Nothing => self.permit_on_captured(call)?,
             }
         };
-        self.exec.call(Callback::new(self, ticket, function))
+        self.exec
+            .call(Callback::new(self, ticket, function, call.site))
     }
 
     /// Has all commands to come wait for a point of any stream of the device, itself included.
     ///
     /// Where the point is of a capture, the stream takes part in that from here on.
-    pub(crate) fn wait(&self, mark: &Mark) -> Result<()> {
+    pub(crate) fn wait(&self, mark: &Mark, call: Call) -> Result<()> {
         match mark {
-            Mark::Captured(mark) => self.wait_captured(mark),
+            Mark::Captured(mark) => self.wait_captured(mark, call),
             Mark::Nothing => Ok(()),
             // Whether it is reached by now is chance, and a graph must not depend on that.
             Mark::Queued(ticket) => match self.capture() {
-                Some(capture) => Err(capture.fails_by_outside(self.id())),
+                Some(capture) => Err(capture.fails_by_outside(self.id(), call)),
                 None => self.wait_queued(ticket),
             },
         }

@@ -26,6 +26,7 @@ pub(crate) use capture::Capture;
 pub(crate) use device::ExecDevice;
 pub(crate) use event::Time;
 pub(crate) use part::Mark;
+pub(crate) use permit::Call;
 pub(crate) use recording::Outcome;
 pub(crate) use replays::Replays;
 pub(crate) use sink::{Launch, NoCommand, Sink};

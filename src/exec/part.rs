@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 
 use super::branches::Clock;
 use super::capture::Capture;
+use super::permit::Call;
 use super::stream::StreamCore;
 use super::ticket::Ticket;
 use crate::error::{Error, ErrorKind, Result};
@@ -82,27 +83,33 @@ impl StreamCore {
         self.is_captured.load(Ordering::Acquire)
     }
 
-    pub(super) fn check_not_captured(&self) -> Result<()> {
+    pub(crate) fn check_not_captured(&self, call: Call) -> Result<()> {
         match self.capture() {
             None => Ok(()),
             Some(capture) => Err(Error::new(
                 ErrorKind::Capture,
                 format!(
-                    "stream {} is captured already, by the capture {}; end that one first",
+                    "{call}: stream {} is captured already, by the capture {}; end that one first",
                     self.id(),
                     capture.place()
                 ),
-            )),
+            )
+            .with_details(call.against(&capture))),
         }
     }
 
     /// Has what is put on the stream captured from here on.
-    pub(super) fn take_part(&self, capture: &Arc<Capture>, behind: &Clock) -> Result<()> {
+    pub(super) fn take_part(
+        &self,
+        capture: &Arc<Capture>,
+        behind: &Clock,
+        call: Call,
+    ) -> Result<()> {
         let stream = self.strong().ok_or_else(ended)?;
         let mut state = self.state.lock();
         if state.part.is_some() {
             drop(state);
-            return self.check_not_captured().and_then(|()| Err(ended()));
+            return self.check_not_captured(call).and_then(|()| Err(ended()));
         }
         let branch = capture.join(stream, behind)?;
         state.part = Some(Part {
@@ -125,7 +132,7 @@ impl StreamCore {
     }
 
     /// Has all commands to come wait for a point of a capture, and be captured too.
-    pub(super) fn wait_captured(&self, mark: &CapturedMark) -> Result<()> {
+    pub(super) fn wait_captured(&self, mark: &CapturedMark, call: Call) -> Result<()> {
         let capture = mark.capture.upgrade().ok_or_else(ended)?;
         let part = self.state.lock().part.clone();
         match part {
@@ -136,19 +143,20 @@ impl StreamCore {
                 let error = Error::new(
                     ErrorKind::Capture,
                     format!(
-                        "the event is of the capture {}, and stream {} is captured by another, {}; one \
+                        "{call}: the event is of the capture {}, and stream {} is captured by another, {}; one \
                          graph can't wait for a point inside of another",
                         capture.place(),
                         self.id(),
                         part.capture.place()
                     ),
-                );
+                )
+                .with_details(call.against(&part.capture));
                 part.capture.fail(&error);
                 Err(error)
             }
             None => {
                 self.flush()?;
-                self.take_part(&capture, &mark.clock)
+                self.take_part(&capture, &mark.clock, call)
             }
         }
     }

@@ -1,13 +1,12 @@
 //! A capture under way, for the graph that it is to become.
 
-use core::panic::Location;
 use std::sync::Arc;
 
 use super::pool::GraphPool;
 use super::recorded::Recorded;
 use crate::error::Result;
 use crate::exec::capture::Strictness;
-use crate::exec::{Capture, StreamCore};
+use crate::exec::{Call, Capture, StreamCore};
 
 /// A capture under way; given up when it is dropped.
 #[derive(Debug)]
@@ -27,9 +26,9 @@ impl Session {
         stream: &Arc<StreamCore>,
         pool: Arc<GraphPool>,
         strictness: Strictness,
-        site: &'static Location<'static>,
+        call: Call,
     ) -> Result<Self> {
-        let capture = Capture::begin(stream, pool.id(), strictness, site)?;
+        let capture = Capture::begin(stream, pool.id(), strictness, call)?;
         Ok(Self {
             capture,
             stream: Arc::clone(stream),
@@ -48,8 +47,8 @@ impl Session {
     /// # Errors
     ///
     /// `Capture` if it has failed, or has streams that did not join again; those of making the commands.
-    pub(crate) fn end(self, keeps: bool) -> Result<Recorded> {
-        let taken = self.capture.end()?;
+    pub(crate) fn end(self, call: Call, keeps: bool) -> Result<Recorded> {
+        let taken = self.capture.end(call)?;
         let recorded = Recorded::new(taken, &self.stream, Arc::clone(&self.pool))?;
         if !keeps {
             recorded.instantiate()?;

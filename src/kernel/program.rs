@@ -6,6 +6,7 @@
 //! every launch is checked against the interface before anything is recorded.
 #![allow(unsafe_code)]
 
+use core::panic::Location;
 use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use super::args::Arg;
 
 use super::check::{self, DescriptorUse, Plan};
 use super::grid::Grid;
-use super::indirect::Indirect;
+use super::indirect::{Indirect, Launched};
 use super::interface::{Access, BindingKind, Interface};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::hazard::{Stages, Use};
@@ -122,12 +123,18 @@ impl Program {
         indirect: &Indirect,
         counts: Range<'_>,
         args: &[Arg<'_>],
+        site: &'static Location<'static>,
     ) -> Result<()> {
         with_scratch(|scratch| {
             // All but the grid is checked as ever.
             let stand_in = self.prepare(stream, Grid::groups(1), args, scratch)?;
             let Scratch { plan, uses } = scratch;
-            let check = indirect.check(&self.name, counts)?;
+            let launch = Launched {
+                kernel: Arc::clone(&self.name),
+                stream: stream.id(),
+                site,
+            };
+            let check = indirect.check(launch, counts)?;
             uses.push(check.use_behind());
             let capture = stream.capture();
             let is_captured = capture.is_some();

@@ -1,5 +1,6 @@
 //! Copies: from the host, to the host, between blocks, and fills.
 
+use core::time::Duration;
 use std::sync::{Arc, Weak};
 
 use super::block::Range;
@@ -16,7 +17,7 @@ use super::transfer::{Rows, Seen, transfer};
 use crate::device::plan::MemoryRole;
 use crate::error::Result;
 use crate::exec::hazard::{Stages, Use};
-use crate::exec::{NoCommand, Sink, StreamCore, Ticket};
+use crate::exec::{Call, NoCommand, Sink, StreamCore, Ticket};
 use crate::vk::command::Region;
 
 impl Range<'_> {
@@ -122,15 +123,18 @@ impl PendingDownload {
         self.ticket.as_ref().map_or(Ok(true), Ticket::is_reached)
     }
 
-    /// Waits, then copies the bytes out.
-    #[track_caller]
-    pub(crate) fn wait(self, out: &mut [u8]) -> Result<()> {
+    /// Waits; `false` if `timeout` ran out first.
+    pub(crate) fn reach(&self, call: Call, timeout: Option<Duration>) -> Result<bool> {
         if let Some(stream) = self.stream.upgrade() {
-            stream.permit("Download::wait")?;
+            stream.permit(call)?;
         }
-        if let Some(ticket) = &self.ticket {
-            ticket.wait(None)?;
-        }
+        let ticket = self.ticket.as_ref();
+        ticket.map_or(Ok(true), |ticket| ticket.wait(timeout))
+    }
+
+    /// Waits, then copies the bytes out.
+    pub(crate) fn wait(self, call: Call, out: &mut [u8]) -> Result<()> {
+        self.reach(call, None)?;
         out.copy_from_slice(self.memory.read()?.elements(out.len()));
         Ok(())
     }

@@ -84,7 +84,7 @@ impl Source for Driver<'_> {
 
     fn create(&mut self, bytes: u64) -> Result<Arc<Segment>> {
         if let Some(exec) = self.exec {
-            exec.permit_at("taking device memory from the driver", self.site)?;
+            exec.permit_memory(self.site)?;
         }
         Segment::new(self.device, bytes, MemoryRole::Device)
     }

@@ -8,7 +8,7 @@ use super::{Runtime, Slot, Stream};
 use crate::base::{fork::Life, sync::Mutex};
 use crate::device::DeviceArg;
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::{Mark, Time, elapsed};
+use crate::exec::{Call, Mark, Time, elapsed};
 
 /// A point of a stream that can be waited for. A handle: clones are the same event.
 ///
@@ -174,21 +174,22 @@ impl Event {
     /// # Ok::<(), vkaccel::Error>(())
     /// ```
     #[doc(alias = "torch.Event.wait")]
+    #[track_caller]
     pub fn wait<'a>(&self, stream: impl Into<Option<&'a Stream>>) -> Result<()> {
-        with_stream(stream.into(), |stream| self.hold_back(stream))
+        let call = Call::new("Event::wait");
+        with_stream(stream.into(), |stream| self.hold_back(stream, call))
     }
 
     /// Has all commands to come on the stream wait for the event.
-    pub(crate) fn hold_back(&self, stream: &Stream) -> Result<()> {
+    pub(crate) fn hold_back(&self, stream: &Stream, call: Call) -> Result<()> {
         stream.slot().shared().check()?;
         let Some(recorded) = self.recorded()? else {
             return Ok(());
         };
         if !Arc::ptr_eq(&recorded.slot, stream.slot()) {
-            stream.slot().shared().check()?;
             return Err(wrong_device(stream.slot(), &recorded.slot));
         }
-        stream.wait_for(&recorded.mark)
+        stream.wait_for(&recorded.mark, call)
     }
 
     /// Where it was recorded.
@@ -208,13 +209,12 @@ impl Event {
     }
 
     /// Waits on the host; `false` if `timeout` ran out.
-    #[track_caller]
-    pub(crate) fn wait_on_host(&self, timeout: Option<Duration>) -> Result<bool> {
+    pub(crate) fn wait_on_host(&self, timeout: Option<Duration>, call: Call) -> Result<bool> {
         let Some(recorded) = self.recorded()? else {
             return Ok(true);
         };
         let ticket = recorded.mark.ticket()?;
-        recorded.slot.permit("Event::synchronize")?;
+        recorded.slot.permit(call)?;
         ticket.wait(timeout)
     }
 

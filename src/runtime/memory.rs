@@ -6,6 +6,7 @@ use super::builder::Config;
 use super::{Shared, Slot};
 use crate::alloc::{self, AllocConf, HistoryOptions, MemorySnapshot, MemoryStats, PoolId};
 use crate::error::{Error, ErrorKind, Result};
+use crate::exec::Call;
 use crate::mem::pressure::Callbacks;
 use crate::mem::{MemorySettings, limit};
 
@@ -26,12 +27,11 @@ impl Slot {
     }
 
     /// Gives what is cached back to the driver.
-    #[track_caller]
-    pub(crate) fn empty_cache(&self) -> Result<()> {
+    pub(crate) fn empty_cache(&self, call: Call) -> Result<()> {
         let Some(opened) = self.existing()? else {
             return Ok(());
         };
-        opened.exec.permit("empty_cache")?;
+        opened.exec.permit(call)?;
         opened.memory.empty_cache()
     }
 

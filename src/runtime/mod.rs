@@ -23,7 +23,7 @@ use crate::base::{fork::Life, gate, sync::Mutex};
 use crate::device::select::{self, Candidate, Selection};
 use crate::device::{Device, DeviceArg, MemoryInfo, mask};
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::callback;
+use crate::exec::{Call, callback};
 use crate::mem::{HostMemory, MemorySettings};
 use crate::rng::generator::Defaults;
 use crate::vk::Instance;
@@ -370,9 +370,9 @@ impl Runtime {
         self.0.shared.check()?;
         let slots = self.0.probed.get().map_or(&[][..], |probed| &probed.slots);
         // The first error is the one to report; the others still get their turn.
-        let mut result = Ok(());
+        let (mut result, call) = (Ok(()), Call::new("empty_cache"));
         for slot in slots {
-            result = result.and(slot.empty_cache());
+            result = result.and(slot.empty_cache(call));
         }
         result
     }
@@ -460,7 +460,7 @@ impl Runtime {
         if device.is_current() && !self.is_initialized() {
             return Ok(());
         }
-        self.slot(device)?.synchronize()
+        self.slot(device)?.synchronize(Call::new("synchronize"))
     }
 
     pub(crate) fn memory_info(&self, device: &DeviceArg) -> Result<MemoryInfo> {

@@ -10,7 +10,7 @@ use crate::device::info::PhysicalInfo;
 use crate::device::plan::Plan;
 use crate::device::{Device, DeviceCapability, MemoryInfo};
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::ExecDevice;
+use crate::exec::{Call, ExecDevice};
 use crate::graph;
 use crate::kernel::indirect::Indirect;
 use crate::mem::pressure::Callbacks;
@@ -221,8 +221,7 @@ impl Slot {
     }
 
     /// The check that opens what a capture may forbid.
-    #[track_caller]
-    pub(crate) fn permit(&self, call: &str) -> Result<()> {
+    pub(crate) fn permit(&self, call: Call) -> Result<()> {
         match self.existing()? {
             Some(opened) => opened.exec.permit(call),
             None => Ok(()),
@@ -230,21 +229,19 @@ impl Slot {
     }
 
     /// Waits for all work of the device; there is none while it is not open.
-    #[track_caller]
-    pub(super) fn synchronize(&self) -> Result<()> {
+    pub(super) fn synchronize(&self, call: Call) -> Result<()> {
         let Some(opened) = self.existing()? else {
             return Ok(());
         };
-        opened.exec.permit("synchronize")?;
+        opened.exec.permit(call)?;
         opened.device.counts().host_waits_asked.add(1);
         opened.exec.synchronize_and_tell()
     }
 
     /// Waits for all work of the device and gives all that is cached back, for a capture to begin.
-    #[track_caller]
-    pub(crate) fn settle(&self) -> Result<()> {
-        self.synchronize()?;
-        self.empty_cache()?;
+    pub(crate) fn settle(&self, call: Call) -> Result<()> {
+        self.synchronize(call)?;
+        self.empty_cache(call)?;
         self.shared.host.empty_cache();
         Ok(())
     }

@@ -10,7 +10,7 @@ use super::guard::StreamGuard;
 use super::{Opened, Runtime, Slot};
 use crate::device::{Device, DeviceArg};
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::{Mark, StreamCore};
+use crate::exec::{Call, Mark, StreamCore};
 use crate::mem::Home;
 
 /// An in-order sequence of commands on a device. A handle: clones are the same stream.
@@ -193,7 +193,7 @@ impl Stream {
     /// ```
     #[track_caller]
     pub fn synchronize_timeout(&self, timeout: Duration) -> Result<bool> {
-        self.wait(Some(timeout))
+        self.wait(Some(timeout), Call::new("Stream::synchronize_timeout"))
     }
 
     /// Runs a function on the host once all commands so far have finished.
@@ -224,7 +224,7 @@ impl Stream {
     #[track_caller]
     pub fn add_callback(&self, f: impl FnOnce() + Send + 'static) -> Result<()> {
         let (core, _opened) = self.open()?;
-        core.call(Box::new(f))
+        core.call(Box::new(f), Call::new("Stream::add_callback"))
     }
 
     /// Makes the stream, and its device, current on this thread until the guard is dropped.
@@ -358,14 +358,12 @@ impl Stream {
     }
 
     /// Waits for all commands so far; `false` if `timeout` ran out.
-    #[track_caller]
-    pub(crate) fn wait(&self, timeout: Option<Duration>) -> Result<bool> {
-        const CALL: &str = "Stream::synchronize";
+    pub(crate) fn wait(&self, timeout: Option<Duration>, call: Call) -> Result<bool> {
         let Some(core) = self.existing()? else {
             return Ok(true);
         };
-        core.permit_on_captured(CALL)?;
-        core.permit(CALL)?;
+        core.permit_on_captured(call)?;
+        core.permit(call)?;
         core.device().counts().host_waits_asked.add(1);
         core.synchronize(timeout)
     }
@@ -377,17 +375,17 @@ impl Stream {
     }
 
     /// Has all commands to come wait for a point of a stream of the same device.
-    pub(super) fn wait_for(&self, mark: &Mark) -> Result<()> {
+    pub(super) fn wait_for(&self, mark: &Mark, call: Call) -> Result<()> {
         self.slot.shared().check()?;
         if mark.leads_nowhere() {
             return Ok(());
         }
         let (core, _opened) = self.open()?;
-        core.wait(mark)
+        core.wait(mark, call)
     }
 
     /// Has all commands to come wait for all that another stream has so far.
-    pub(crate) fn hold_back_for(&self, other: &Self) -> Result<()> {
+    pub(crate) fn hold_back_for(&self, other: &Self, call: Call) -> Result<()> {
         if !Arc::ptr_eq(&self.slot, &other.slot) {
             self.slot.shared().check()?;
             other.slot.shared().check()?;
@@ -409,7 +407,7 @@ impl Stream {
         if self == other {
             return self.slot.shared().check();
         }
-        self.wait_for(&other.mark()?)
+        self.wait_for(&other.mark()?, call)
     }
 
     /// Whether all commands so far have finished.
@@ -418,8 +416,14 @@ impl Stream {
         let Some(core) = self.existing()? else {
             return Ok(true);
         };
-        core.permit_on_captured("Stream::query")?;
+        core.permit_on_captured(Call::new("Stream::query"))?;
         core.query()
+    }
+
+    /// The check that opens the capture of a stream.
+    pub(crate) fn check_not_captured(&self, call: Call) -> Result<()> {
+        self.existing()?
+            .map_or(Ok(()), |core| core.check_not_captured(call))
     }
 
     /// Whether what is put on it is captured.

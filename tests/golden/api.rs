@@ -593,10 +593,7 @@ pub mod memory {
     ///
     /// # Errors
     ///
-    /// - [`NotPermitted`](crate::ErrorKind::NotPermitted): A capture that is under way forbids it;
-    ///   see [`CaptureErrorMode`](crate::CaptureErrorMode).
-    ///
-    /// Also what [any command](crate#errors) may give.
+    /// What [any command](crate#errors) may give.
     ///
     /// # Example
     ///

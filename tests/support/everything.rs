@@ -118,6 +118,7 @@ pub fn on_objects(all: &mut Everything) -> Vec<Call> {
         "View::fill" => view().fill(1),
         "View::to_vec" => view().to_vec(),
         "Download::is_done" => download.is_done(),
+        "Download::wait_timeout" => download.wait_timeout(Duration::MAX),
         "PinnedBuffer::read" => pinned.read().map(drop),
         "PinnedBuffer::write" => pinned.write().map(drop),
         "PinnedBuffer::read of none" => empty.read().map(drop),

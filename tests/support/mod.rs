@@ -13,6 +13,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic anywhere")]
 
 pub mod books;
+pub mod captures;
 pub mod child;
 pub mod crowd;
 pub mod deadline;

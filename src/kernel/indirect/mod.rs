@@ -16,6 +16,7 @@ mod pool;
 
 use std::sync::Arc;
 
+pub(crate) use self::pool::Launched;
 use self::pool::{Place, Pool};
 use super::check;
 use super::interface::BindingKind;
@@ -62,8 +63,8 @@ impl Indirect {
         }
     }
 
-    /// A check of the counts of a launch of `kernel`.
-    pub(super) fn check<'a>(&self, kernel: &Arc<str>, counts: Range<'a>) -> Result<Check<'a>> {
+    /// A check of the counts of a launch.
+    pub(super) fn check<'a>(&self, launch: Launched, counts: Range<'a>) -> Result<Check<'a>> {
         // Descriptors start where the device lets them, so the shader is told where the counts do.
         let align = self
             .device
@@ -74,7 +75,7 @@ impl Indirect {
             counts,
             start: counts.start - counts.start % align.max(1),
             pipeline: self.pipeline()?,
-            place: Arc::new(self.pool.take(kernel)?),
+            place: Arc::new(self.pool.take(launch)?),
             name: Arc::clone(&self.name),
         })
     }

@@ -6,6 +6,7 @@
 //! commands that may write it have finished, which the recording that has it looked at sees to.
 #![allow(unsafe_code)]
 
+use core::panic::Location;
 use std::sync::{Arc, Weak};
 
 use crate::base::sync::Mutex;
@@ -48,6 +49,16 @@ struct Free {
     tag: u32,
 }
 
+/// The launch that a place is for.
+#[derive(Clone, Debug)]
+pub(crate) struct Launched {
+    pub(crate) kernel: Arc<str>,
+    /// The number of its stream.
+    pub(crate) stream: u64,
+    /// Where it was made.
+    pub(crate) site: &'static Location<'static>,
+}
+
 /// A place of one launch; given back when it is dropped.
 #[derive(Debug)]
 pub(super) struct Place {
@@ -56,8 +67,7 @@ pub(super) struct Place {
     /// How often the place was used, at least.
     used: u32,
     tag: u32,
-    /// Which kernel it is for.
-    kernel: Arc<str>,
+    launch: Launched,
     pool: Weak<Pool>,
 }
 
@@ -69,8 +79,8 @@ impl Pool {
         })
     }
 
-    /// A place for a launch of `kernel`.
-    pub(super) fn take(self: &Arc<Self>, kernel: &Arc<str>) -> Result<Place> {
+    /// A place for a launch.
+    pub(super) fn take(self: &Arc<Self>, launch: Launched) -> Result<Place> {
         let mut free = self.free.lock();
         let Free { chunk, index, tag } = match free.pop() {
             Some(place) => place,
@@ -93,7 +103,7 @@ impl Pool {
             index,
             used: tag,
             tag,
-            kernel: Arc::clone(kernel),
+            launch,
             pool: Arc::downgrade(self),
         })
     }
@@ -160,8 +170,15 @@ impl Outcome for Place {
     fn error(&self) -> Option<Error> {
         let counts = self.noted()?;
         let error = Grid::groups(counts).resolve([1; 3], self.limits()).err()?;
-        let what = "an indirect launch found its counts too large and ran nothing";
-        Some(error.context(format_args!("{}: {what}", self.kernel)))
+        let Launched {
+            kernel,
+            stream,
+            site,
+        } = &self.launch;
+        Some(error.context(format_args!(
+            "{kernel}: the indirect launch at {site}, on stream {stream}, found its counts too large and ran \
+             nothing"
+        )))
     }
 
     fn memory(&self) -> (&Arc<Segment>, u64, u64) {
@@ -176,7 +193,7 @@ impl Outcome for Place {
                 "the device that the graph was captured on is closed",
             )
         })?;
-        let mut place = pool.take(&self.kernel)?;
+        let mut place = pool.take(self.launch.clone())?;
         place.used = place.used.max(self.tag);
         place.tag = self.tag;
         Ok(Arc::new(place))
