@@ -220,23 +220,21 @@ impl Event {
 
     /// The milliseconds from this event to `end`.
     pub(crate) fn milliseconds_to(&self, end: &Self) -> Result<f64> {
-        if let Some(which) = first_without(self.0.has_timing, end.0.has_timing) {
-            return Err(Error::new(
+        let has_timing = |one: &Self| one.0.has_timing.then_some(());
+        both(has_timing(self), has_timing(end)).map_err(|which| {
+            Error::new(
                 ErrorKind::TimingNotEnabled,
                 format!("{which} was made without timing; make both with `Event::with_timing`"),
-            ));
-        }
-        let (from, to) = (self.recorded()?, end.recorded()?);
-        let which = first_without(from.is_some(), to.is_some());
-        let (Some(from), Some(to)) = (from, to) else {
-            let which = which.unwrap_or_default();
-            return Err(Error::new(
+            )
+        })?;
+        let (from, to) = both(self.recorded()?, end.recorded()?).map_err(|which| {
+            Error::new(
                 ErrorKind::NotRecorded,
                 format!(
                     "{which} was never recorded; record both before asking for the time between them"
                 ),
-            ));
-        };
+            )
+        })?;
         from.milliseconds_to(&to)
     }
 }
@@ -256,17 +254,16 @@ impl Recorded {
                 ),
             ));
         }
-        let (Some(from), Some(to)) = (&self.time, &end.time) else {
-            let which = first_without(self.time.is_some(), end.time.is_some()).unwrap_or_default();
-            return Err(Error::new(
+        let (from, to) = both(self.time.as_ref(), end.time.as_ref()).map_err(|which| {
+            Error::new(
                 ErrorKind::Unsupported,
                 format!(
                     "the queue that {which} was recorded on writes no timestamps; measure on the default \
                      stream of {}, whose queue does if any does",
                     self.slot.device()
                 ),
-            ));
-        };
+            )
+        })?;
         let opened = self.slot.open()?;
         let plan = opened.device.plan();
         if from.lane != to.lane && !plan.has_device_clock {
@@ -279,13 +276,14 @@ impl Recorded {
                 ),
             ));
         }
-        let is_reached = |one: &Self| one.mark.ticket()?.is_reached();
-        if let Some(which) = first_without(is_reached(self)?, is_reached(end)?) {
-            return Err(Error::new(
+        let is_reached =
+            |one: &Self| Ok::<_, Error>(one.mark.ticket()?.is_reached()?.then_some(()));
+        both(is_reached(self)?, is_reached(end)?).map_err(|which| {
+            Error::new(
                 ErrorKind::NotReady,
                 format!("{which} is not reached yet; wait for both with `Event::synchronize`"),
-            ));
-        }
+            )
+        })?;
         if Arc::ptr_eq(&from.stamp, &to.stamp) {
             return Ok(0.0);
         }
@@ -296,13 +294,9 @@ impl Recorded {
     }
 }
 
-/// The first of two events that lacks something, as texts call them; none where both have it.
-fn first_without(from: bool, end: bool) -> Option<&'static str> {
-    match (from, end) {
-        (false, _) => Some("this event"),
-        (true, false) => Some("`end`"),
-        (true, true) => None,
-    }
+/// What both events have, or else the first one that lacks it, as texts call it.
+fn both<T>(from: Option<T>, end: Option<T>) -> core::result::Result<(T, T), &'static str> {
+    Ok((from.ok_or("this event")?, end.ok_or("`end`")?))
 }
 
 /// Runs `f` with the stream, or with the current one of the current device.
