@@ -74,6 +74,16 @@ impl Part {
     }
 }
 
+/// Rows of one buffer that become those of another; each has its stride.
+#[derive(Clone, Copy, Debug)]
+pub struct Strided {
+    from: usize,
+    to: usize,
+    count: usize,
+    len: usize,
+    strides: [usize; 2],
+}
+
 /// A call, or a few that belong together.
 #[derive(Clone, Debug)]
 pub enum Call {
@@ -90,13 +100,7 @@ pub enum Call {
         from: Part,
         to: Part,
     },
-    Rows {
-        from: usize,
-        to: usize,
-        count: usize,
-        len: usize,
-        strides: [usize; 2],
-    },
+    Rows(Strided),
     Draw(Part),
     /// As many workgroups as the device's memory says.
     Indirect(usize, Affine),
@@ -156,13 +160,13 @@ impl Call {
         let len = 1 + random.below(strides[0].min(strides[1]));
         let count = 1 + random.below((WORDS - len) / strides[0].max(strides[1]) + 1);
         let to = (from + 1 + random.below(BUFFERS - 1)) % BUFFERS;
-        Self::Rows {
+        Self::Rows(Strided {
             from,
             to,
             count,
             len,
             strides,
-        }
+        })
     }
 
     /// What the host makes of it; `groups` is what the device's memory says.
@@ -178,17 +182,11 @@ impl Call {
                 let moved = from.of(words).to_vec();
                 to.of(words).copy_from_slice(&moved);
             }
-            Self::Rows {
-                from,
-                to,
-                count,
-                len,
-                strides,
-            } => {
-                for row in 0..*count {
-                    let at = strides.map(|stride| row * stride);
-                    let moved = words[*from][at[0]..at[0] + len].to_vec();
-                    words[*to][at[1]..at[1] + len].copy_from_slice(&moved);
+            Self::Rows(rows) => {
+                for row in 0..rows.count {
+                    let at = rows.strides.map(|stride| row * stride);
+                    let moved = words[rows.from][at[0]..at[0] + rows.len].to_vec();
+                    words[rows.to][at[1]..at[1] + rows.len].copy_from_slice(&moved);
                 }
             }
             Self::Draw(part) => philox.fill_bits(part.of(words)).unwrap(),
@@ -257,16 +255,12 @@ impl Kit {
                 stream.copy(&way, self.view(*to)?)
             }
             Call::Copy { from, to } => stream.copy(self.view(*from)?, self.view(*to)?),
-            Call::Rows {
-                from,
-                to,
-                count,
-                len,
-                strides,
-            } => stream.copy_rows(
-                self.buffers[*from].rows(*count, *len, strides[0])?,
-                self.buffers[*to].rows(*count, *len, strides[1])?,
-            ),
+            Call::Rows(rows) => {
+                let of =
+                    |buffer: usize, stride| self.buffers[buffer].rows(rows.count, rows.len, stride);
+                let [from, to] = rows.strides;
+                stream.copy_rows(of(rows.from, from)?, of(rows.to, to)?)
+            }
             Call::Draw(part) => stream.fill_bits(&self.generator, self.view(*part)?),
             Call::Indirect(buffer, affine) => {
                 let words = &self.buffers[*buffer];
